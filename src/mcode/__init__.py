@@ -1,0 +1,1 @@
+"""Find rows whose responses do not fit their context."""

@@ -1,0 +1,139 @@
+"""Anything that holds a table -> canonical arrays, once, at the public door. Code behind the door trusts them.
+
+Canonical: a C-contiguous float32 or float64 array, or a CSR matrix with sorted indices and no repeated entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mcode.errors import InputError
+
+Floats: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = "NDArray[np.floating[Any]] | sp.csr_matrix"
+
+
+def column_names(table: object) -> list[str] | None:
+    """Names of the columns of a pandas, polars or Arrow table; None where a table has no names.
+
+    Examples
+    --------
+    >>> column_names(np.zeros((2, 2))) is None
+    True
+    """
+    names = getattr(table, "columns", getattr(table, "column_names", None))
+    return None if names is None else [str(name) for name in names]
+
+
+def _place(row: int, column: int, names: list[str] | None) -> str:
+    return f"row {row}, column {names[column]!r}" if names else f"row {row}, column {column}"
+
+
+def _as_float(array: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
+    if np.iscomplexobj(array):
+        raise InputError(name, "Complex data not supported", "give real numbers")
+    if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        bad = next((v for v in array.ravel() if not _is_number(v)), array.dtype)
+        raise InputError(
+            name, f"the value {bad!r} is not a number", "encode text and dates as numbers first"
+        ) from error
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _refuse_not_finite(values: NDArray[Any], locate: Any, name: str, names: list[str] | None) -> None:
+    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
+        row, column = locate(at)
+        what = "NaN" if np.isnan(values.ravel()[at]) else "infinity"
+        raise InputError(name, f"{_place(row, column, names)} is {what}", "fill or drop missing values first")
+
+
+def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_columns: int = 0) -> Matrix:
+    """Return `table` as a finite two-dimensional float array or CSR matrix; the input is never modified.
+
+    Parameters
+    ----------
+    table : array-like, sparse matrix or data frame of shape (n, m)
+    name : str
+        How errors call it.
+    min_rows, min_columns : int
+        The fewest rows and columns that make sense.
+
+    Examples
+    --------
+    >>> check_matrix([[1, 2], [3, 4]]).dtype
+    dtype('float64')
+    >>> check_matrix([[1.0], [float("nan")]])
+    Traceback (most recent call last):
+    mcode.errors.InputError: X: row 1, column 0 is NaN; fill or drop missing values first.
+    """
+    names = column_names(table)
+    if sp.issparse(table):
+        matrix: Matrix = _check_sparse(table, name)
+    else:
+        array = _table_to_array(table)
+        if array.ndim != 2:
+            raise InputError(
+                name,
+                f"it has {array.ndim} dimension(s)",
+                "a table with rows and columns is expected; reshape(-1, 1) makes a single column one. "
+                "Expected 2D array",
+            )
+        array = np.ascontiguousarray(_as_float(array, name))
+        n_columns = array.shape[1]
+        _refuse_not_finite(array, lambda at: divmod(at, n_columns), name, names)
+        matrix = array
+    n, m = matrix.shape
+    if n < min_rows or m < min_columns:
+        what = "row(s)" if n < min_rows else "column(s)"
+        few = n if n < min_rows else m
+        least = min_rows if n < min_rows else min_columns
+        noun = "sample(s)" if n < min_rows else "feature(s)"
+        raise InputError(
+            name,
+            f"it has {few} {what} (shape=({n}, {m}))",
+            f"{few} {noun} while a minimum of {least} is required",
+        )
+    return matrix
+
+
+def _table_to_array(table: object) -> NDArray[Any]:
+    to_numpy = getattr(table, "to_numpy", None)
+    return np.asarray(to_numpy() if to_numpy is not None else table)
+
+
+def _check_sparse(table: Any, name: str) -> sp.csr_matrix:
+    matrix = sp.csr_matrix(table)
+    data = _as_float(matrix.data, name)
+    if data is not matrix.data:
+        matrix = sp.csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy() if matrix.data is getattr(table, "data", None) else matrix
+        matrix.sum_duplicates()
+
+    def locate(at: int) -> tuple[int, int]:
+        row = int(np.searchsorted(matrix.indptr, at, side="right") - 1)
+        return row, int(matrix.indices[at])
+
+    _refuse_not_finite(matrix.data, locate, name, None)
+    return matrix
+
+
+def dense(matrix: Matrix) -> NDArray[np.floating[Any]]:
+    """Return `matrix` as an array, whatever its storage."""
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
