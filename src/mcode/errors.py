@@ -65,7 +65,7 @@ class UnknownNameError(ParameterError):
     --------
     >>> raise UnknownNameError("score", "complment", ["complement", "norm"])
     Traceback (most recent call last):
-    mcode.errors.UnknownNameError: score must be one of 'complement', 'norm' or an instance; got 'complment'. Did you mean 'complement'?
+    mcode.errors.UnknownNameError: score must be one of 'complement', 'norm' or an instance; got 'complment'. ...
     """
 
     def __init__(self, parameter: str, came: object, known: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from mcode._arrays import Floats, Matrix, check_matrix
 from mcode.errors import InputError
 
 
-class ScoreBase(BaseEstimator, ABC):  # type: ignore[misc]
+class ScoreBase(BaseEstimator, ABC):
     """Shared door of the scores over a matrix: checks it, then calls the mathematics.
 
     A subclass writes `_fit(M)` and `_outlier_score(M)` on canonical arrays. `M` is rho (n x d, values in (0, 1]) for
@@ -35,9 +35,7 @@ class ScoreBase(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self, "n_features_in_")
         matrix = self._check(M)
         if matrix.shape[1] != self.n_features_in_:
-            raise InputError(
-                "M", f"it has {matrix.shape[1]} columns", f"the score was fitted on {self.n_features_in_}"
-            )
+            raise InputError("M", f"it has {matrix.shape[1]} columns", f"the score was fitted on {self.n_features_in_}")
         return np.asarray(self._outlier_score(matrix), dtype=np.float64)
 
     def _check(self, M: Any) -> Matrix:

@@ -24,4 +24,4 @@ class ComplementScore(ScoreBase):
         pass
 
     def _outlier_score(self, M: Matrix) -> Floats:
-        return -np.log(dense(M)).sum(axis=1)
+        return np.asarray(np.negative(np.log(dense(M))).sum(axis=1) + 0.0)  # + 0.0: a certain row is 0, not -0

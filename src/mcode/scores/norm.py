@@ -33,4 +33,4 @@ class NormScore(ScoreBase):
             raise ParameterError("r", self.r, "a number of at least 1, or infinity")
 
     def _outlier_score(self, M: Matrix) -> Floats:
-        return np.linalg.norm(1.0 - dense(M), ord=self.r, axis=1)
+        return np.asarray(np.linalg.norm(1.0 - dense(M), ord=self.r, axis=1))
