@@ -1,0 +1,144 @@
+"""The design Z = [X | parents | 1] that all columns of a solve share, and the two products a solver needs of it.
+
+The solver never asks how Z is stored: a `Design` has `product`, `adjoint` and `squared_adjoint`, nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mcode._arrays import Matrix
+from mcode.solvers.kernels import gather
+
+Array = NDArray[Any]
+
+# Above this share of non-zero entries one dense matrix product is faster than the sparse loops.
+DENSE_ABOVE = 0.25
+
+
+class Design(Protocol):
+    """A matrix Z of shape (n, p), known only by what it does to blocks of b columns."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def product(self, D: Array, out: Array) -> None:
+        """Write Z @ D, of shape (n, b)."""
+
+    def adjoint(self, R: Array, out: Array) -> None:
+        """Write Z' @ R, of shape (p, b)."""
+
+    def squared_adjoint(self, H: Array, out: Array) -> None:
+        """Write (Z * Z)' @ H of shape (p, b), or a close positive bound: it serves as a preconditioner only."""
+
+
+class DenseDesign:
+    """Z as one array; the products are BLAS."""
+
+    def __init__(self, Z: Array) -> None:
+        self.Z = Z
+        self.shape: tuple[int, int] = (Z.shape[0], Z.shape[1])
+        self.dtype = Z.dtype
+        self._mean_square = np.einsum("ij,ij->j", Z, Z) / max(1, len(Z))
+
+    def product(self, D: Array, out: Array) -> None:
+        """Write Z @ D."""
+        np.dot(self.Z, D, out=out)
+
+    def adjoint(self, R: Array, out: Array) -> None:
+        """Write Z' @ R."""
+        np.dot(self.Z.T, R, out=out)
+
+    def squared_adjoint(self, H: Array, out: Array) -> None:
+        """Write mean squares times the sum of H: as good a preconditioner here as the exact sum, and free."""
+        np.multiply.outer(self._mean_square, H.sum(axis=0), out=out)
+
+
+class SparseDesign:
+    """Z in compressed rows for Z @ D and in compressed columns for Z' @ R: both then gather, none scatters."""
+
+    def __init__(self, Z: sp.csr_matrix) -> None:
+        self.shape: tuple[int, int] = (Z.shape[0], Z.shape[1])
+        self.dtype = Z.dtype
+        self._rows = _unsigned(Z)
+        columns = Z.tocsc()
+        self._columns = _unsigned(columns)
+        self._squared = columns.data**2
+
+    def product(self, D: Array, out: Array) -> None:
+        """Write Z @ D."""
+        gather(*self._rows, D, out)
+
+    def adjoint(self, R: Array, out: Array) -> None:
+        """Write Z' @ R."""
+        gather(*self._columns, R, out)
+
+    def squared_adjoint(self, H: Array, out: Array) -> None:
+        """Write (Z * Z)' @ H."""
+        gather(self._columns[0], self._columns[1], self._squared, H, out)
+
+
+def _unsigned(Z: Any) -> tuple[Array, Array, Array]:
+    wide = np.uint64 if Z.nnz >= 2**32 else np.uint32
+    return Z.indptr.astype(wide), Z.indices.astype(np.uint32), Z.data
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """An exact change of coordinates that makes a wide sparse X narrow without moving the penalised optimum.
+
+    Columns that are empty in the rows of a fit get coefficient 0. Columns that occur in one row only can all be
+    replaced by one column per such row, whose value is their norm: under an L2 penalty the optimum spreads its
+    coefficient over them in proportion to their values. (47,236 columns of Reuters become some 10,000.)
+
+    `basis` has shape (m, narrow): X_narrow = X @ basis, W = basis @ W_narrow.
+    """
+
+    basis: sp.csr_matrix
+
+    @classmethod
+    def of(cls, X: sp.csr_matrix) -> Rotation | None:
+        """Return the rotation for the rows of X, or None where it would remove less than a tenth of the columns."""
+        m = X.shape[1]
+        counts = np.bincount(X.indices, minlength=m)
+        single = counts == 1
+        row_of_entry = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        lonely = single[X.indices]
+        rows, group = np.unique(row_of_entry[lonely], return_inverse=True)
+        kept = np.flatnonzero(counts > 1)
+        n_narrow = len(kept) + len(rows)
+        if n_narrow > 0.9 * m:
+            return None
+        values = X.data[lonely].astype(np.float64)
+        norms = np.sqrt(np.bincount(group, weights=values**2, minlength=len(rows)))
+        usable = norms[group] > 0
+        entries = np.concatenate([np.ones(len(kept)), values[usable] / norms[group[usable]]])
+        full = np.concatenate([kept, X.indices[lonely][usable]])
+        narrow = np.concatenate([np.arange(len(kept)), len(kept) + group[usable]])
+        basis = sp.csr_matrix((entries.astype(X.dtype), (full, narrow)), shape=(m, n_narrow))
+        return cls(basis)
+
+
+def stack(X: Matrix, parents: Array, dtype: Any) -> Matrix:
+    """Return Z = [X | parents | 1] in one storage, sparse where few entries are non-zero."""
+    n = X.shape[0]
+    size = max(1, n * (X.shape[1] + parents.shape[1]))
+    filled = (X.nnz if sp.issparse(X) else np.count_nonzero(X)) + np.count_nonzero(parents)
+    if filled > DENSE_ABOVE * size:
+        Z = np.empty((n, X.shape[1] + parents.shape[1] + 1), dtype)
+        Z[:, : X.shape[1]] = X.toarray() if sp.issparse(X) else X
+        Z[:, X.shape[1] : -1] = parents
+        Z[:, -1] = 1
+        return Z
+    blocks = [sp.csr_matrix(X), sp.csr_matrix(parents), np.ones((n, 1))]
+    return sp.csr_matrix(sp.hstack(blocks, format="csr", dtype=dtype))
+
+
+def as_design(Z: Matrix) -> Design:
+    """Return the design of a stacked matrix."""
+    return SparseDesign(Z) if sp.issparse(Z) else DenseDesign(Z)

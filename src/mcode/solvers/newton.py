@@ -1,0 +1,157 @@
+"""Newton's method with conjugate gradients, on all columns of a block at once.
+
+The columns are independent problems that share their matrix products. The iteration knows the objective only by
+value, gradient and Hessian product (`objective.Objective`). Steps, numbered as in `minimise`:
+
+1. columns whose gradient is small enough leave the batch;
+2. solve H d = -g by preconditioned conjugate gradients, as exactly as the gradient deserves;
+3. walk along d, shorter where the slope at the far end says that the step went past the minimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats
+from mcode.solvers.kernels import column_dots, conjugate_direction, conjugate_step
+from mcode.solvers.objective import Objective, Point
+
+Array = NDArray[Any]
+
+LANES = 8  # columns leave in multiples of this, so that the vector loops stay full
+SHRINK_AT = 0.5  # share of live columns at which a block inside the conjugate gradients is packed anew
+MAX_CONJUGATE_STEPS = 200
+MAX_SHORTER_STEPS = 12
+STEEP_AT_THE_END = 0.25  # a step is accepted when the slope at its end is at most this share of the initial one
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients of every column, and how each one got there.
+
+    Attributes
+    ----------
+    W : (p, b) array
+    n_iter : (b,) array of Newton steps
+    gradient_norm : (b,) array
+    converged : (b,) boolean array: gradient_norm is at most the tolerance asked for
+    """
+
+    W: Array
+    n_iter: NDArray[np.intp]
+    gradient_norm: Floats
+    converged: NDArray[np.bool_]
+
+
+def minimise(
+    objective: Objective, start: Array, scale: Floats, tolerance: Floats, max_iter: int = 50
+) -> Solution:
+    """Minimise each column until the norm of its gradient is at most tolerance * scale.
+
+    Parameters
+    ----------
+    objective : Objective for b columns of p coefficients
+    start : (p, b) array, left as it is; entries that a mask forbids are 0
+    scale : (b,) array
+        What a large gradient is: its norm at the best constant prediction.
+    tolerance : (b,) array
+        The relative gradient to reach.
+    max_iter : int
+        The most Newton steps of a column.
+    """
+    W = np.array(start, dtype=objective.dtype, order="C")
+    n_iter = np.zeros(W.shape[1], dtype=np.intp)
+    relative = np.full(W.shape[1], np.inf)
+    batch = np.arange(W.shape[1])  # the columns still worked on
+    point, before = objective.at(W), relative.copy()
+
+    for _ in range(max_iter + 1):
+        # 1. converged columns leave the batch, and so do those that rounding keeps from coming closer
+        now = np.sqrt(column_dots(point.gradient, point.gradient)) / scale[batch]
+        relative[batch], W[:, batch] = now, point.W
+        stuck = (now > 0.7 * before) & (before < 1e-3)
+        moving = (now > tolerance[batch]) & ~stuck & (n_iter[batch] < max_iter)
+        if not moving.any():
+            break
+        keep = _whole_lanes(moving, now)
+        if len(keep) < len(batch):
+            batch, moving, now = batch[keep], moving[keep], now[keep]
+            point = point.columns(keep)
+        before = np.where(moving, now, np.inf)
+        # 2. the Newton direction, more exact the closer the end
+        step = conjugate_gradients(point, np.minimum(0.5, np.sqrt(now)), moving)
+        # 3. the length of the step
+        point = _walk(point, step)
+        n_iter[batch[moving]] += 1
+    return Solution(W, n_iter, relative * scale, relative <= tolerance)
+
+
+def _whole_lanes(moving: NDArray[np.bool_], now: Floats) -> NDArray[np.intp]:
+    """Return the columns to keep: those that move, filled up to whole lanes by those closest to moving."""
+    wanted = -(-int(moving.sum()) // LANES) * LANES
+    if wanted >= len(moving):
+        return np.arange(len(moving))
+    order = np.lexsort((-now, ~moving))
+    return np.sort(order[:wanted])
+
+
+def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]) -> Array:
+    """Solve H d = -g for each column until |H d + g| <= forcing * |g|; a column that does not move gets d = 0.
+
+    The products cost the same for one live column as for a full block. So the block shrinks when half of its columns
+    are done, and the last tenth is left as exact as it is then.
+    """
+    step = np.zeros_like(point.gradient)
+    index = np.arange(step.shape[1])  # where the columns of the shrinking block stand in `step`
+    part, diagonal, residual = step, point.inverse_diagonal(), np.negative(point.gradient)
+    D, HD = residual * diagonal, np.empty_like(residual)
+    rz, rr = column_dots(D, residual), column_dots(residual, residual)
+    target = forcing**2 * rr
+    live = moving & (rr > 0)
+    few = 0.1 * live.sum()
+    for _ in range(MAX_CONJUGATE_STEPS):
+        point.hessian_product(D, HD)
+        curvature = column_dots(D, HD)
+        live &= curvature > 0
+        alpha = np.where(live, rz / np.where(curvature > 0, curvature, 1.0), 0.0).astype(D.dtype)
+        rz_new, rr = conjugate_step(part, D, HD, residual, diagonal, alpha)
+        live &= rr > target
+        n_live = int(live.sum())
+        if n_live <= few:
+            break
+        beta = np.where(live, rz_new / np.where(rz > 0, rz, 1.0), 0.0).astype(D.dtype)
+        conjugate_direction(D, residual, diagonal, beta)
+        rz = rz_new
+        if n_live <= SHRINK_AT * len(index) - LANES:
+            keep = _whole_lanes(live, rr / target)
+            step[:, index] = part
+            index, rz, target, live = index[keep], rz[keep], target[keep], live[keep]
+            part, D, residual, diagonal = (np.ascontiguousarray(a[:, keep]) for a in (part, D, residual, diagonal))
+            point, HD = point.columns(keep), np.empty_like(D)
+    if part is not step:
+        step[:, index] = part
+    return step
+
+
+def _walk(point: Point, step: Array) -> Point:
+    """Go from `point` along `step`, in each column as far as the slope allows.
+
+    The slope along the step is negative at its start. At the end of a good step it is near zero; where it is
+    clearly positive the step passed the minimum, and the secant through both slopes says where it lies.
+    """
+    slope = column_dots(point.gradient, step)
+    length = np.ones(len(slope))
+    for _ in range(MAX_SHORTER_STEPS):
+        far = point.objective.at(point.W + length.astype(step.dtype) * step)
+        end = column_dots(far.gradient, step)
+        too_far = ~(end <= STEEP_AT_THE_END * np.abs(slope))  # also where the end is not a number
+        if not too_far.any():
+            break
+        steep = np.where(np.isfinite(end), np.abs(end), np.inf)[too_far]
+        secant = np.abs(slope[too_far]) / (np.abs(slope[too_far]) + steep)
+        length[too_far] *= np.maximum(secant, 0.1)
+    return far

@@ -1,0 +1,175 @@
+"""What the iteration sees: an objective with value, gradient and Hessian product, for a block of columns at once.
+
+For column c with target t, row weights v, penalty lambda and the coefficients w that the mask leaves free:
+
+    value(w)    = sum_i v_i * (log(1 + exp(eta_i)) - t_i * eta_i) + lambda / 2 * |w without intercept|^2,  eta = Z w
+    gradient(w) = Z' (v * (sigmoid(eta) - t)) + lambda * w
+    hessian d   = Z' (v * s * (Z d)) + lambda * d,   s = sigmoid(eta) * (1 - sigmoid(eta))
+
+All three are sums over rows, so a sum over chunks of rows can stand in for this class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats
+from mcode.solvers.design import Design
+from mcode.solvers.kernels import add_scaled, log_sigmoid, residual_and_curvature
+
+Array = NDArray[Any]
+
+
+class Point(Protocol):
+    """An objective seen from one matrix of coefficients W, of shape (p, b)."""
+
+    @property
+    def objective(self) -> Objective:
+        """The objective that is looked at."""
+
+    @property
+    def W(self) -> Array:
+        """Where it is looked at from."""
+
+    @property
+    def gradient(self) -> Array:
+        """The gradient of each column, shape (p, b)."""
+
+    def columns(self, keep: NDArray[np.intp]) -> Point:
+        """Return the same point for some of the columns."""
+
+    def value(self) -> Floats:
+        """Return the value of each column, shape (b,)."""
+
+    def hessian_product(self, D: Array, out: Array) -> None:
+        """Write H_c @ D[:, c] for each column c into `out`, shape (p, b)."""
+
+    def inverse_diagonal(self) -> Array:
+        """Return a positive approximation of 1 / diag(H_c), shape (p, b): the preconditioner."""
+
+
+class Objective(Protocol):
+    """A convex function of each of b columns of coefficients."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the arithmetic."""
+
+    def at(self, W: Array) -> Point:
+        """Look at the objective from `W`."""
+
+
+@dataclass(frozen=True)
+class LogisticObjective:
+    """L2-penalised logistic loss of a block of columns over one shared design.
+
+    Parameters
+    ----------
+    design : Design of shape (n, p), whose last column is 1 (the intercept, never penalised)
+    target : (n, b) array of 0 and 1, in the design's precision
+    penalty : (b,) array
+        lambda of each column; C = 1 / lambda in scikit-learn's words.
+    free : (d, b) boolean array or None
+        Which of the d parent columns, the last ones before the intercept, each column may use.
+    weight : (n, b) array or None
+        Weight of each row in each column.
+    """
+
+    design: Design
+    target: Array
+    penalty: Array
+    free: NDArray[np.bool_] | None = None
+    weight: Array | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the arithmetic."""
+        return self.design.dtype
+
+    def columns(self, keep: NDArray[np.intp]) -> LogisticObjective:
+        """Return the same objective for some of the columns."""
+        return LogisticObjective(
+            self.design,
+            np.ascontiguousarray(self.target[:, keep]),
+            self.penalty[keep],
+            None if self.free is None else np.ascontiguousarray(self.free[:, keep]),
+            None if self.weight is None else np.ascontiguousarray(self.weight[:, keep]),
+        )
+
+    def at(self, W: Array) -> LogisticPoint:
+        """Look at the objective from `W`."""
+        n, (p, b) = len(self.target), W.shape
+        eta, residual, curvature = (np.empty((n, b), self.dtype) for _ in range(3))
+        self.design.product(W, eta)
+        residual_and_curvature(eta, self.target, residual, curvature)
+        if self.weight is not None:
+            residual *= self.weight
+            curvature *= self.weight
+        gradient = np.empty((p, b), self.dtype)
+        self.design.adjoint(residual, gradient)
+        self.add_penalty(W, gradient)
+        return LogisticPoint(self, W, eta, curvature, gradient, residual)
+
+    def add_penalty(self, D: Array, out: Array) -> None:
+        """Add the penalty's part to Z'(...) in `out` and clear what the mask forbids."""
+        add_scaled(out[:-1], D[:-1], self.penalty)
+        if self.free is not None:
+            out[-1 - len(self.free) : -1] *= self.free
+
+
+@dataclass(frozen=True)
+class LogisticPoint:
+    """A `LogisticObjective` seen from `W`; `Point` says what its methods return."""
+
+    objective: LogisticObjective
+    W: Array
+    eta: Array
+    curvature: Array
+    gradient: Array
+    scratch: Array  # memory of the shape of eta: fresh memory for every product would cost as much as the product
+
+    def columns(self, keep: NDArray[np.intp]) -> LogisticPoint:
+        """Return the same point for some of the columns."""
+        W, eta, curvature, gradient = (
+            np.ascontiguousarray(part[:, keep]) for part in (self.W, self.eta, self.curvature, self.gradient)
+        )
+        return LogisticPoint(self.objective.columns(keep), W, eta, curvature, gradient, np.empty_like(eta))
+
+    def value(self) -> Floats:
+        """Return the value of each column."""
+        loss = _losses(self.eta, self.objective.target)
+        if self.objective.weight is not None:
+            loss *= self.objective.weight
+        squares = np.einsum("ij,ij->j", self.W[:-1], self.W[:-1], dtype=np.float64)
+        return loss.sum(axis=0, dtype=np.float64) + 0.5 * self.objective.penalty * squares
+
+    def hessian_product(self, D: Array, out: Array) -> None:
+        """Write the product of each column's Hessian with its direction."""
+        design, along = self.objective.design, self.scratch
+        design.product(D, along)
+        along *= self.curvature
+        design.adjoint(along, out)
+        self.objective.add_penalty(D, out)
+
+    def inverse_diagonal(self) -> Array:
+        """Return 1 / diag of each column's Hessian, up to what `squared_adjoint` leaves out."""
+        diagonal = np.empty_like(self.gradient)
+        self.objective.design.squared_adjoint(self.curvature, diagonal)
+        diagonal[:-1] += self.objective.penalty
+        diagonal += np.finfo(diagonal.dtype).tiny  # the intercept of a column without weight has no curvature
+        return np.reciprocal(diagonal, out=diagonal)
+
+
+def _losses(eta: Array, target: Array) -> Array:
+    loss = np.empty_like(eta)
+    log_sigmoid(np.where(target > 0, eta, -eta), loss)
+    return np.negative(loss, out=loss)
+
+
+def held_out_loss(eta: Array, target: Array) -> Floats:
+    """Return the summed logistic loss of each column, shape (b,)."""
+    return _losses(eta, target).sum(axis=0, dtype=np.float64)

@@ -1,0 +1,272 @@
+"""From rows to coefficients: one fit on some rows, and the search for the penalty over folds.
+
+A *fit* owns a design over its training rows and solves any set of columns there. The *search* walks each column along
+a grid of penalties, warm-started, while the loss on the held-out rows falls; what it computed on the way (held-out
+logits, coefficients of every fold) is what a cross-fitted audit needs, so nothing is fitted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats, Matrix
+from mcode.solvers.design import DenseDesign, Rotation, as_design, stack
+from mcode.solvers.newton import LANES, Solution, minimise
+from mcode.solvers.objective import LogisticObjective, held_out_loss
+from mcode.solvers.threads import run_all
+
+Array = NDArray[Any]
+Columns = NDArray[np.intp]
+
+GRID = np.logspace(4, -4, 10)  # the penalties that are tried, strongest first
+FIRST = 3  # where the walk begins: strong enough that the first fits are cheap, close to where most columns end
+SEARCH_TOLERANCE = 2e-2
+FINAL_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be fitted: every column's target over shared inputs, and which inputs each column may use.
+
+    Attributes
+    ----------
+    X : (n, m) matrix of context features
+    parents : (n, k) array of 0 and 1
+        Responses that serve as inputs; k = 0 when no column uses any.
+    target : (n, b) array of 0 and 1
+    free : (k, b) boolean array
+        Which parents each column may use.
+    weight : (n, b) array or None
+        Row weights of each column.
+    """
+
+    X: Matrix
+    parents: Array
+    target: Array
+    free: NDArray[np.bool_]
+    weight: Array | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are to fit."""
+        return int(self.target.shape[1])
+
+
+class Fit:
+    """The columns of a task, fitted on some of its rows.
+
+    Coefficients are passed in and out in the task's own coordinates, [X | parents | 1]; inside, a wide sparse X is
+    rotated into fewer columns (`design.Rotation`).
+    """
+
+    def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
+        X = task.X[rows]
+        self._rotation = Rotation.of(X) if sp.issparse(X) else None
+        narrow = X if self._rotation is None else X @ self._rotation.basis
+        self._design = as_design(stack(narrow, task.parents[rows], dtype))
+        self._target = task.target[rows]
+        self._weight = None if task.weight is None else task.weight[rows]
+        self._free = None if task.free.all() else task.free
+        self._dtype = np.dtype(dtype)
+        self._m, self._m_narrow = X.shape[1], narrow.shape[1]
+        self._scale = np.full(task.n_columns, np.nan)
+
+    @property
+    def block_width(self) -> int:
+        """Columns per block, so that a block's coefficients stay in cache."""
+        if isinstance(self._design, DenseDesign):
+            return 96
+        return 64 if self._design.shape[1] < 8000 else 32
+
+    def blocks(self, columns: Columns) -> list[Columns]:
+        """Cut `columns` into even blocks; neighbours in frequency converge together, so they share one."""
+        frequency = self._target[:, columns].sum(axis=0, dtype=np.int64)
+        ordered = columns[np.argsort(frequency, kind="stable")]
+        return np.array_split(ordered, -(-len(ordered) // self.block_width))
+
+    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
+        """Fit a block of columns, each with its own penalty, from `start` (in the task's coordinates) or from 0.
+
+        The relative tolerance shrinks with the root of a penalty below 1: a fit at a tiny penalty that is stopped
+        early looks regularised, wins the search, and then overfits when it is fitted to the end.
+        """
+        padded = _pad(columns)
+        objective = self._objective(padded, penalty[np.arange(len(padded)) % len(columns)])
+        base_rate = self._base_rate(objective)
+        if np.isnan(self._scale[columns]).any():
+            gradient = objective.at(base_rate).gradient
+            self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
+        W = base_rate if start is None else self._narrow(_pad_columns(start, len(padded)))
+        solution = minimise(
+            objective, W, self._scale[padded], tolerance * np.minimum(1.0, np.sqrt(objective.penalty))
+        )
+        b = len(columns)
+        return Solution(
+            self._widen(solution.W[:, :b]), solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b]
+        )
+
+    def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
+        free = None if self._free is None else np.ascontiguousarray(self._free[:, columns])
+        weight = None if self._weight is None else self._weight[:, columns].astype(self._dtype)
+        target = self._target[:, columns].astype(self._dtype)
+        return LogisticObjective(self._design, target, penalty.astype(self._dtype), free, weight)
+
+    def _base_rate(self, objective: LogisticObjective) -> Array:
+        """Return coefficients 0 and the intercept that gives each column its base rate."""
+        weight = np.ones_like(objective.target) if objective.weight is None else objective.weight
+        total = weight.sum(axis=0, dtype=np.float64)
+        rate = ((weight * objective.target).sum(axis=0, dtype=np.float64) + 0.5) / (total + 1.0)
+        W = np.zeros((self._design.shape[1], objective.target.shape[1]), self._dtype)
+        W[-1] = np.log(rate / (1 - rate))
+        return W
+
+    def _narrow(self, W: Array) -> Array:
+        if self._rotation is None:
+            return W
+        return np.concatenate([self._rotation.basis.T @ W[: self._m], W[self._m :]])
+
+    def _widen(self, W: Array) -> Array:
+        if self._rotation is None:
+            return W
+        return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]])
+
+
+def _pad(columns: Columns) -> Columns:
+    """Repeat columns until they fill whole lanes."""
+    return np.resize(columns, -(-len(columns) // LANES) * LANES)
+
+
+def _pad_columns(W: Array, n_columns: int) -> Array:
+    return W[:, np.arange(n_columns) % W.shape[1]]
+
+
+@dataclass
+class Fold:
+    """One fold: a fit on the other rows, and the rows held out."""
+
+    fit: Fit
+    held_out: Columns
+    Z: Matrix
+    W: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, task: Task, held_out: NDArray[np.bool_], dtype: Any) -> Fold:
+        """Hold out the marked rows of `task`."""
+        rows = np.flatnonzero(held_out)
+        Z = stack(task.X[rows], task.parents[rows], dtype)
+        return cls(Fit(task, np.flatnonzero(~held_out), dtype), rows, Z, np.zeros((Z.shape[1], task.n_columns), dtype))
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the walk along the penalties found.
+
+    Attributes
+    ----------
+    penalty : (b,) array, the penalty of each column
+    loss : (len(GRID), n_folds, b) array of held-out losses, NaN where the walk did not go
+    folds : the folds, whose `W` holds the coefficients at the chosen penalty
+    """
+
+    penalty: Floats
+    loss: Floats
+    folds: list[Fold]
+
+
+def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> Search:
+    """Find the penalty of each column by cross-validated log-loss, and fit every fold with it.
+
+    Each column starts at `GRID[FIRST]` and goes to weaker penalties as long as its held-out loss falls, then, if the
+    start was best, to stronger ones. Folds are never warm-started from each other: with a loose tolerance that leaks
+    held-out rows into the fit.
+
+    Parameters
+    ----------
+    task : Task
+    fold_of_row : (n,) array of integers: the fold in which each row is held out
+    dtype : precision of the arithmetic
+    """
+    n_folds = int(fold_of_row.max()) + 1
+    folds = run_all([partial(Fold.of, task, fold_of_row == f, dtype) for f in range(n_folds)])
+    walk = _Walk(task, folds)
+    everything = np.arange(task.n_columns)
+    walk.visit(FIRST, everything, warm=False)
+    for direction in (+1, -1):
+        columns, at = everything[walk.best == FIRST], FIRST + direction
+        while len(columns) and 0 <= at < len(GRID):
+            walk.visit(at, columns)
+            columns, at = columns[walk.best[columns] == at], at + direction
+    walk.settle_on_pooled()
+    return Search(GRID[walk.best], walk.loss, folds)
+
+
+class _Walk:
+    """Where each column stands on the grid of penalties, and its best coefficients so far in every fold."""
+
+    def __init__(self, task: Task, folds: list[Fold]) -> None:
+        self.task, self.folds = task, folds
+        self.loss = np.full((len(GRID), len(folds), task.n_columns), np.nan)
+        self.best = np.full(task.n_columns, FIRST)
+        self._last = [fold.W.copy() for fold in folds]  # where each column's walk is, best or not
+
+    def visit(self, at: int, columns: Columns, *, warm: bool = True) -> None:
+        """Fit `columns` in every fold with penalty GRID[at], and move there those that predict better than before."""
+        before = np.nan_to_num(self.loss[self.best, :, np.arange(self.task.n_columns)].sum(axis=1), nan=np.inf)
+        self._fit(at, columns, warm=warm)
+        self._move(at, columns[self.loss[at][:, columns].sum(axis=0) < before[columns]])
+
+    def settle_on_pooled(self) -> None:
+        """Move to the penalty that serves all columns best those columns that their own choice serves worse.
+
+        Both are judged by folds that had no say: a column's own choice for a fold is made on the other folds. (A rare
+        response has a flat, noisy curve of losses, and the penalty it would choose for itself is mostly noise.)
+        """
+        total = self.loss.sum(axis=1)
+        pooled = int(_fill_from_nearest(total).sum(axis=1).argmin())
+        unvisited = np.flatnonzero(np.isnan(total[pooled]))
+        if len(unvisited):
+            self._fit(pooled, unvisited)
+        without_fold = np.nan_to_num(self.loss.sum(axis=1, keepdims=True) - self.loss, nan=np.inf)
+        own = np.take_along_axis(self.loss, without_fold.argmin(axis=0)[None], axis=0)[0].sum(axis=0)
+        movers = np.flatnonzero((self.loss[pooled].sum(axis=0) < own) & (self.best != pooled))
+        elsewhere = np.setdiff1d(movers, unvisited)  # their coefficients at the pooled penalty were not kept
+        if len(elsewhere):
+            self._fit(pooled, elsewhere)
+        self._move(pooled, movers)
+
+    def _move(self, at: int, columns: Columns) -> None:
+        self.best[columns] = at
+        for fold, last in zip(self.folds, self._last, strict=True):
+            fold.W[:, columns] = last[:, columns]
+
+    def _fit(self, at: int, columns: Columns, *, warm: bool = True) -> None:
+        run_all([
+            partial(self._visit_block, f, at, block, warm)
+            for f, fold in enumerate(self.folds)
+            for block in fold.fit.blocks(columns)
+        ])  # fmt: skip
+
+    def _visit_block(self, f: int, at: int, block: Columns, warm: bool) -> None:
+        fold = self.folds[f]
+        start = self._last[f][:, block] if warm else None
+        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, SEARCH_TOLERANCE).W
+        self._last[f][:, block] = W
+        target = self.task.target[fold.held_out][:, block].astype(W.dtype)
+        self.loss[at, f, block] = held_out_loss(fold.Z @ W, target)
+
+
+def _fill_from_nearest(curves: Floats) -> Floats:
+    """Replace NaN in each column by the nearest number above or below: a walk visits one unbroken stretch."""
+    filled = curves.copy()
+    for at in range(1, len(filled)):
+        filled[at] = np.where(np.isnan(filled[at]), filled[at - 1], filled[at])
+    for at in range(len(filled) - 2, -1, -1):
+        filled[at] = np.where(np.isnan(filled[at]), filled[at + 1], filled[at])
+    return filled
