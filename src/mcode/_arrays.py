@@ -86,7 +86,7 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
     if sp.issparse(table):
         matrix: Matrix = _check_sparse(table, name)
     else:
-        array = _table_to_array(table)
+        array = table_to_array(table)
         if array.ndim != 2:
             raise InputError(
                 name,
@@ -112,7 +112,7 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
     return matrix
 
 
-def _table_to_array(table: object) -> NDArray[Any]:
+def table_to_array(table: object) -> NDArray[Any]:
     to_numpy = getattr(table, "to_numpy", None)
     return np.asarray(to_numpy() if to_numpy is not None else table)
 

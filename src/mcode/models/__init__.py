@@ -1,1 +1,21 @@
-"""Models."""
+"""Conditional models P(y_j | x, parents of j): which responses each response sees, and a learner."""
+
+from mcode.models.conditional import (
+    BinaryRelevance,
+    ClassifierChain,
+    ConditionalModel,
+    DependentRelevance,
+    as_model,
+)
+from mcode.models.logistic import BatchLogistic
+from mcode.models.per_label import PerLabel
+
+__all__ = [
+    "BatchLogistic",
+    "BinaryRelevance",
+    "ClassifierChain",
+    "ConditionalModel",
+    "DependentRelevance",
+    "PerLabel",
+    "as_model",
+]

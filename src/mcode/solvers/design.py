@@ -135,7 +135,7 @@ def stack(X: Matrix, parents: Array, dtype: Any) -> Matrix:
         Z[:, X.shape[1] : -1] = parents
         Z[:, -1] = 1
         return Z
-    blocks = [sp.csr_matrix(X), sp.csr_matrix(parents), np.ones((n, 1))]
+    blocks: list[Any] = [sp.csr_matrix(X), sp.csr_matrix(parents), np.ones((n, 1))]
     return sp.csr_matrix(sp.hstack(blocks, format="csr", dtype=dtype))
 
 

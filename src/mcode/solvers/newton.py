@@ -47,9 +47,7 @@ class Solution:
     converged: NDArray[np.bool_]
 
 
-def minimise(
-    objective: Objective, start: Array, scale: Floats, tolerance: Floats, max_iter: int = 50
-) -> Solution:
+def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Floats, max_iter: int = 50) -> Solution:
     """Minimise each column until the norm of its gradient is at most tolerance * scale.
 
     Parameters

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats
 from mcode.solvers.design import Design
-from mcode.solvers.kernels import add_scaled, log_sigmoid, residual_and_curvature
+from mcode.solvers.kernels import add_scaled, log_likelihood, residual_and_curvature
 
 Array = NDArray[Any]
 
@@ -32,7 +32,7 @@ class Point(Protocol):
         """The objective that is looked at."""
 
     @property
-    def W(self) -> Array:
+    def W(self) -> Array:  # noqa: N802
         """Where it is looked at from."""
 
     @property
@@ -145,7 +145,7 @@ class LogisticPoint:
         if self.objective.weight is not None:
             loss *= self.objective.weight
         squares = np.einsum("ij,ij->j", self.W[:-1], self.W[:-1], dtype=np.float64)
-        return loss.sum(axis=0, dtype=np.float64) + 0.5 * self.objective.penalty * squares
+        return np.asarray(loss.sum(axis=0, dtype=np.float64) + 0.5 * self.objective.penalty * squares)
 
     def hessian_product(self, D: Array, out: Array) -> None:
         """Write the product of each column's Hessian with its direction."""
@@ -166,10 +166,10 @@ class LogisticPoint:
 
 def _losses(eta: Array, target: Array) -> Array:
     loss = np.empty_like(eta)
-    log_sigmoid(np.where(target > 0, eta, -eta), loss)
+    log_likelihood(eta, target, loss)
     return np.negative(loss, out=loss)
 
 
 def held_out_loss(eta: Array, target: Array) -> Floats:
     """Return the summed logistic loss of each column, shape (b,)."""
-    return _losses(eta, target).sum(axis=0, dtype=np.float64)
+    return np.asarray(_losses(eta, target).sum(axis=0, dtype=np.float64))

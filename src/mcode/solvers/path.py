@@ -7,8 +7,7 @@ logits, coefficients of every fold) is what a cross-fitted audit needs, so nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
+from mcode._progress import advance
 from mcode.solvers.design import DenseDesign, Rotation, as_design, stack
 from mcode.solvers.newton import LANES, Solution, minimise
 from mcode.solvers.objective import LogisticObjective, held_out_loss
@@ -28,7 +28,7 @@ Columns = NDArray[np.intp]
 GRID = np.logspace(4, -4, 10)  # the penalties that are tried, strongest first
 FIRST = 3  # where the walk begins: strong enough that the first fits are cheap, close to where most columns end
 SEARCH_TOLERANCE = 2e-2
-FINAL_TOLERANCE = 1e-5
+SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,13 @@ class Fit:
 
     Coefficients are passed in and out in the task's own coordinates, [X | parents | 1]; inside, a wide sparse X is
     rotated into fewer columns (`design.Rotation`).
+
+    Attributes
+    ----------
+    varies : (b,) boolean array
+        Which columns have two values in these rows. The others are not fitted: no finite coefficients are best.
+    base_rate : (b,) array
+        Smoothed share of ones, (ones + 1/2) / (rows + 1).
     """
 
     def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
@@ -77,19 +84,41 @@ class Fit:
         self._dtype = np.dtype(dtype)
         self._m, self._m_narrow = X.shape[1], narrow.shape[1]
         self._scale = np.full(task.n_columns, np.nan)
+        total, ones = self._count()
+        self.varies = (ones > 0) & (ones < total)
+        self.base_rate = (ones + 0.5) / (total + 1.0)
+        self._ones = ones
+
+    def _count(self) -> tuple[Floats, Floats]:
+        if self._weight is None:
+            ones = self._target.sum(axis=0, dtype=np.float64)
+            return np.full(len(ones), float(len(self._target))), ones
+        ones = (self._weight * self._target).sum(axis=0, dtype=np.float64)
+        return self._weight.sum(axis=0, dtype=np.float64), ones
+
+    def constant(self, columns: Columns) -> Array:
+        """Return coefficients that predict the base rate of some columns, in the task's coordinates."""
+        return self._widen(self._constant(columns))
+
+    def _constant(self, columns: Columns) -> Array:
+        W = np.zeros((self._design.shape[1], len(columns)), self._dtype)
+        W[-1] = np.log(self.base_rate[columns]) - np.log1p(-self.base_rate[columns])
+        return W
 
     @property
-    def block_width(self) -> int:
+    def _block_width(self) -> int:
         """Columns per block, so that a block's coefficients stay in cache."""
         if isinstance(self._design, DenseDesign):
             return 96
         return 64 if self._design.shape[1] < 8000 else 32
 
     def blocks(self, columns: Columns) -> list[Columns]:
-        """Cut `columns` into even blocks; neighbours in frequency converge together, so they share one."""
-        frequency = self._target[:, columns].sum(axis=0, dtype=np.int64)
-        ordered = columns[np.argsort(frequency, kind="stable")]
-        return np.array_split(ordered, -(-len(ordered) // self.block_width))
+        """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
+        columns = columns[self.varies[columns]]
+        if not len(columns):
+            return []
+        ordered = columns[np.argsort(self._ones[columns], kind="stable")]
+        return np.array_split(ordered, -(-len(ordered) // self._block_width))
 
     def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
         """Fit a block of columns, each with its own penalty, from `start` (in the task's coordinates) or from 0.
@@ -97,17 +126,16 @@ class Fit:
         The relative tolerance shrinks with the root of a penalty below 1: a fit at a tiny penalty that is stopped
         early looks regularised, wins the search, and then overfits when it is fitted to the end.
         """
-        padded = _pad(columns)
-        objective = self._objective(padded, penalty[np.arange(len(padded)) % len(columns)])
-        base_rate = self._base_rate(objective)
-        if np.isnan(self._scale[columns]).any():
-            gradient = objective.at(base_rate).gradient
-            self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
-        W = base_rate if start is None else self._narrow(_pad_columns(start, len(padded)))
-        solution = minimise(
-            objective, W, self._scale[padded], tolerance * np.minimum(1.0, np.sqrt(objective.penalty))
-        )
         b = len(columns)
+        padded = np.resize(columns, -(-b // LANES) * LANES)  # whole lanes, by repeating columns
+        again = np.arange(len(padded)) % b
+        objective = self._objective(padded, penalty[again])
+        if np.isnan(self._scale[columns]).any():
+            gradient = objective.at(self._constant(padded)).gradient
+            self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
+        W = self._constant(padded) if start is None else self._narrow(start[:, again])
+        tolerances = tolerance * np.minimum(1.0, np.sqrt(penalty[again]))
+        solution = minimise(objective, W, self._scale[padded], tolerances)
         return Solution(
             self._widen(solution.W[:, :b]), solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b]
         )
@@ -117,15 +145,6 @@ class Fit:
         weight = None if self._weight is None else self._weight[:, columns].astype(self._dtype)
         target = self._target[:, columns].astype(self._dtype)
         return LogisticObjective(self._design, target, penalty.astype(self._dtype), free, weight)
-
-    def _base_rate(self, objective: LogisticObjective) -> Array:
-        """Return coefficients 0 and the intercept that gives each column its base rate."""
-        weight = np.ones_like(objective.target) if objective.weight is None else objective.weight
-        total = weight.sum(axis=0, dtype=np.float64)
-        rate = ((weight * objective.target).sum(axis=0, dtype=np.float64) + 0.5) / (total + 1.0)
-        W = np.zeros((self._design.shape[1], objective.target.shape[1]), self._dtype)
-        W[-1] = np.log(rate / (1 - rate))
-        return W
 
     def _narrow(self, W: Array) -> Array:
         if self._rotation is None:
@@ -138,30 +157,53 @@ class Fit:
         return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]])
 
 
-def _pad(columns: Columns) -> Columns:
-    """Repeat columns until they fill whole lanes."""
-    return np.resize(columns, -(-len(columns) // LANES) * LANES)
+def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
+    """Fit every column on all rows to the end; columns with one value only get their base rate.
+
+    float32 goes as far as its rounding allows; float64 finishes the columns that are not at `tolerance` by then.
+    """
+    everything = np.arange(task.n_columns)
+    rough = _fit_all(Fit(task, slice(None), np.float32), everything, penalty, start, max(tolerance, SINGLE_TOLERANCE))
+    left = everything if tolerance < SINGLE_TOLERANCE else np.flatnonzero(~rough.converged)
+    if not len(left):
+        return rough
+    fine = _fit_all(Fit(task, slice(None), np.float64), left, penalty, rough.W[:, left], tolerance)
+    W, n_iter, norm, converged = rough.W.astype(np.float64), rough.n_iter, rough.gradient_norm, rough.converged
+    W[:, left], norm[left], converged[left] = fine.W, fine.gradient_norm, fine.converged
+    n_iter[left] += fine.n_iter
+    return Solution(W, n_iter, norm, converged)
 
 
-def _pad_columns(W: Array, n_columns: int) -> Array:
-    return W[:, np.arange(n_columns) % W.shape[1]]
+def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
+    """Fit `columns` in parallel blocks; `start` has one column for each of them."""
+    W = fit.constant(columns)
+    n_iter, norm = np.zeros(len(columns), np.intp), np.zeros(len(columns))
+    converged = np.ones(len(columns), bool)
+    place = np.full(int(columns.max(initial=0)) + 1, -1)
+    place[columns] = np.arange(len(columns))
+
+    def solve(block: Columns) -> None:
+        at = place[block]
+        part = fit.solve(block, penalty[block], None if start is None else start[:, at], tolerance)
+        W[:, at], n_iter[at], norm[at], converged[at] = part.W, part.n_iter, part.gradient_norm, part.converged
+
+    run_all([partial(solve, block) for block in fit.blocks(columns)])
+    return Solution(W, n_iter, norm, converged)
 
 
-@dataclass
 class Fold:
-    """One fold: a fit on the other rows, and the rows held out."""
+    """One fold: a fit on the other rows, its coefficients, and the rows held out."""
 
-    fit: Fit
-    held_out: Columns
-    Z: Matrix
-    W: Array = field(repr=False)
+    def __init__(self, task: Task, held_out: NDArray[np.bool_], dtype: Any) -> None:
+        self.rows = np.flatnonzero(held_out)
+        self.fit = Fit(task, np.flatnonzero(~held_out), dtype)
+        self.W = self.fit.constant(np.arange(task.n_columns))
+        self._Z = stack(task.X[self.rows], task.parents[self.rows], dtype)
+        self._target = task.target[self.rows]
 
-    @classmethod
-    def of(cls, task: Task, held_out: NDArray[np.bool_], dtype: Any) -> Fold:
-        """Hold out the marked rows of `task`."""
-        rows = np.flatnonzero(held_out)
-        Z = stack(task.X[rows], task.parents[rows], dtype)
-        return cls(Fit(task, np.flatnonzero(~held_out), dtype), rows, Z, np.zeros((Z.shape[1], task.n_columns), dtype))
+    def held_out_loss(self, columns: Columns, W: Array) -> Floats:
+        """Return the summed loss of some columns with coefficients W on the rows held out."""
+        return held_out_loss(self._Z @ W, self._target[:, columns].astype(W.dtype))
 
 
 @dataclass(frozen=True)
@@ -194,17 +236,29 @@ def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -
     dtype : precision of the arithmetic
     """
     n_folds = int(fold_of_row.max()) + 1
-    folds = run_all([partial(Fold.of, task, fold_of_row == f, dtype) for f in range(n_folds)])
+    folds = run_all([partial(Fold, task, fold_of_row == f, dtype) for f in range(n_folds)])
     walk = _Walk(task, folds)
     everything = np.arange(task.n_columns)
     walk.visit(FIRST, everything, warm=False)
     for direction in (+1, -1):
         columns, at = everything[walk.best == FIRST], FIRST + direction
         while len(columns) and 0 <= at < len(GRID):
+            advance("search for the penalty", task.n_columns - len(columns), task.n_columns)
             walk.visit(at, columns)
             columns, at = columns[walk.best[columns] == at], at + direction
     walk.settle_on_pooled()
+    advance("search for the penalty", task.n_columns, task.n_columns)
     return Search(GRID[walk.best], walk.loss, folds)
+
+
+def fit_folds(folds: list[Fold], penalty: Floats, tolerance: float) -> None:
+    """Bring the coefficients of every fold to `tolerance` at the given penalties, from where they are."""
+    everything = np.arange(len(penalty))
+
+    def solve(fold: Fold, block: Columns) -> None:
+        fold.W[:, block] = fold.fit.solve(block, penalty[block], fold.W[:, block], tolerance).W
+
+    run_all([partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything)])
 
 
 class _Walk:
@@ -248,18 +302,20 @@ class _Walk:
 
     def _fit(self, at: int, columns: Columns, *, warm: bool = True) -> None:
         run_all([
-            partial(self._visit_block, f, at, block, warm)
+            partial(self._fit_block, f, at, block, warm)
             for f, fold in enumerate(self.folds)
             for block in fold.fit.blocks(columns)
         ])  # fmt: skip
+        for f, fold in enumerate(self.folds):
+            constant = columns[~fold.fit.varies[columns]]
+            self.loss[at, f, constant] = fold.held_out_loss(constant, fold.W[:, constant])
 
-    def _visit_block(self, f: int, at: int, block: Columns, warm: bool) -> None:
+    def _fit_block(self, f: int, at: int, block: Columns, warm: bool) -> None:
         fold = self.folds[f]
         start = self._last[f][:, block] if warm else None
         W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, SEARCH_TOLERANCE).W
         self._last[f][:, block] = W
-        target = self.task.target[fold.held_out][:, block].astype(W.dtype)
-        self.loss[at, f, block] = held_out_loss(fold.Z @ W, target)
+        self.loss[at, f, block] = fold.held_out_loss(block, W)
 
 
 def _fill_from_nearest(curves: Floats) -> Floats:

@@ -1,0 +1,188 @@
+"""The conditional models: which responses each response sees, and a learner."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mcode._arrays import Floats, Matrix, check_matrix
+from mcode.errors import InputError, UnknownNameError
+from mcode.models import parents as see
+from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.learners import Conditionals, CrossFit, Learner
+from mcode.models.logistic import BatchLogistic
+
+
+class ConditionalModel(BaseEstimator, ABC):
+    """A model of P(y_j | x, the responses that j may see) for every response j.
+
+    Because a *given* y is scored, nothing here is sequential, not even a chain.
+
+    Attributes
+    ----------
+    parents_ : (d, d) boolean array: parents_[j, k] where the model of j uses k
+    conditionals_ : the fitted conditionals
+    encoding_ : ResponseEncoding
+    n_features_in_, n_responses_ : int
+    one_valued_ : list of str
+        Responses that had one value only in training: they are scored by their smoothed base rate.
+    """
+
+    def __init__(self, learner: Learner | None = None) -> None:
+        self.learner = learner
+
+    @abstractmethod
+    def _choose_parents(self, n_responses: int) -> see.Parents: ...
+
+    def fit(self, X: ArrayLike, Y: ArrayLike) -> Self:
+        """Fit on context X of shape (n, m) and responses Y of shape (n, d)."""
+        features, codes = self._open(X, Y)
+        self.conditionals_: Conditionals | None = self._learner().fit(features, codes, self.parents_)
+        return self
+
+    def cross_fit(self, X: ArrayLike, Y: ArrayLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
+        """Fit every fold, and all rows as well where `final` asks for it; return the models of the folds."""
+        features, codes = self._open(X, Y)
+        cross, self.conditionals_ = self._learner().cross_fit(
+            features, codes, self.parents_, np.asarray(fold_of_row), final=final
+        )
+        return cross
+
+    def log_proba(self, X: ArrayLike, Y: ArrayLike) -> Floats:
+        """Return log P(y_j | x, parents of j) of what was observed, shape (n, d)."""
+        check_is_fitted(self, "conditionals_")
+        features, codes = check_rows(X, Y, self.encoding_, self.n_features_in_)
+        assert self.conditionals_ is not None
+        return self.conditionals_.log_proba(features, codes)
+
+    def _open(self, X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Codes]:
+        self.encoding_ = ResponseEncoding.of(Y)
+        features, codes = check_rows(X, Y, self.encoding_)
+        self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
+        self.parents_ = self._choose_parents(self.n_responses_)
+        constant = codes.min(axis=0) == codes.max(axis=0)
+        self.one_valued_ = [self.encoding_.names[j] for j in np.flatnonzero(constant)]
+        return features, codes
+
+    def _learner(self) -> Learner:
+        return BatchLogistic() if self.learner is None else self.learner
+
+
+def check_rows(X: Any, Y: Any, encoding: ResponseEncoding, n_features: int | None = None) -> tuple[Matrix, Codes]:
+    """Return X and Y as canonical arrays of equal length, or say what does not fit."""
+    features, codes = check_matrix(X, "X"), encoding.encode(Y)
+    if features.shape[0] != len(codes):
+        raise InputError(
+            "X and Y", f"they have {features.shape[0]} and {len(codes)} rows", "each row of X belongs to one row of Y"
+        )
+    if n_features is not None and features.shape[1] != n_features:
+        raise InputError(
+            "X", f"it has {features.shape[1]} columns (features)", f"the model was fitted on {n_features} features"
+        )
+    return features, codes
+
+
+class BinaryRelevance(ConditionalModel):
+    """Each response given the context alone: P(y_j | x).
+
+    Parameters
+    ----------
+    learner : Learner, default=BatchLogistic(penalty="cv")
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2)); Y = X > 0
+    >>> np.exp(BinaryRelevance().fit(X, Y).log_proba([[3.0, -3.0]], [[True, True]])).round(2)
+    array([[1., 0.]])
+    """
+
+    def _choose_parents(self, n_responses: int) -> see.Parents:
+        return see.none(n_responses)
+
+
+class DependentRelevance(ConditionalModel):
+    """Each response given the context and all other responses: P(y_j | x, y without j).
+
+    The product over j is a pseudo-likelihood, not a probability (Montanes et al. 2014). The model of the paper.
+
+    Parameters
+    ----------
+    learner : Learner, default=BatchLogistic(penalty="cv")
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> first = rng.random(200) < 0.5
+    >>> model = DependentRelevance().fit(np.zeros((200, 0)), np.column_stack([first, first]))
+    >>> (np.exp(model.log_proba(np.zeros((1, 0)), [[1, 0]])) < 0.1).all()
+    np.True_
+    """
+
+    def _choose_parents(self, n_responses: int) -> see.Parents:
+        return see.all_others(n_responses)
+
+
+class ClassifierChain(ConditionalModel):
+    """Each response given the context and the responses before it: a proper joint P(y | x) = prod_j P(y_j | x, ...).
+
+    Parameters
+    ----------
+    order : sequence of int or None, default=None
+        The order of the responses; None takes a random one.
+    learner : Learner, default=BatchLogistic(penalty="cv")
+    random_state : int, default=0
+        Seed of the random order.
+
+    Attributes
+    ----------
+    order_ : list of int
+
+    Examples
+    --------
+    >>> Y = np.array([[0, 0], [1, 1]] * 20)
+    >>> ClassifierChain(order=[1, 0]).fit(np.zeros((40, 0)), Y).parents_.astype(int)
+    array([[0, 1],
+           [0, 0]])
+    """
+
+    def __init__(
+        self, order: Sequence[int] | None = None, *, learner: Learner | None = None, random_state: int = 0
+    ) -> None:
+        super().__init__(learner)
+        self.order = order
+        self.random_state = random_state
+
+    def _choose_parents(self, n_responses: int) -> see.Parents:
+        rng = np.random.default_rng(self.random_state)
+        order = rng.permutation(n_responses) if self.order is None else self.order
+        self.order_ = [int(j) for j in order]
+        return see.chain(self.order_, n_responses)
+
+
+MODELS: dict[str, type[ConditionalModel]] = {
+    "br": BinaryRelevance,
+    "chain": ClassifierChain,
+    "dbr": DependentRelevance,
+}
+
+
+def as_model(model: str | ConditionalModel) -> ConditionalModel:
+    """Return the model that a name stands for; an instance is returned as it is.
+
+    Examples
+    --------
+    >>> as_model("br")
+    BinaryRelevance()
+    """
+    if isinstance(model, ConditionalModel):
+        return model
+    if not isinstance(model, str) or model not in MODELS:
+        raise UnknownNameError("model", model, MODELS)
+    return MODELS[model]()

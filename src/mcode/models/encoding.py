@@ -1,0 +1,152 @@
+"""Responses as the user has them <-> codes 0 and 1, checked once."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mcode._arrays import column_names, table_to_array
+from mcode.errors import InputError
+
+Codes: TypeAlias = NDArray[np.uint8]
+
+TWO_VALUES = "each response may have two values (true/false, 0/1 or two texts)"
+
+
+class ResponseEncoding:
+    """What the values of each response are, learned from a training table Y.
+
+    Attributes
+    ----------
+    values : list of arrays
+        The values of each response; the code of a value is its place. Numbers and booleans are always (0, 1), also
+        where only one of them occurs in training.
+    names : list of str
+        Column names, or "0", "1", ... where the table has none.
+
+    Examples
+    --------
+    >>> encoding = ResponseEncoding.of(np.array([["no", "x"], ["yes", "x"]]))
+    >>> encoding.encode(np.array([["yes", "x"]]))
+    array([[1, 0]], dtype=uint8)
+    >>> encoding.decode(np.array([[1, 0]]))
+    array([['yes', 'x']], dtype=object)
+    """
+
+    def __init__(self, values: list[NDArray[Any]], names: list[str]) -> None:
+        self.values, self.names = values, names
+
+    @classmethod
+    def of(cls, Y: object) -> ResponseEncoding:
+        """Learn the values of each column of Y."""
+        table = _as_table(Y)
+        names = column_names(Y) or [str(j) for j in range(table.shape[1])]
+        if table.dtype == np.uint8 and (table.size == 0 or table.max() <= 1):
+            return cls([np.array([0, 1])] * table.shape[1], names)
+        return cls([_values_of(table[:, j], names[j]) for j in range(table.shape[1])], names)
+
+    @property
+    def n_responses(self) -> int:
+        """Number of columns of Y."""
+        return len(self.values)
+
+    def encode(self, Y: object) -> Codes:
+        """Return the codes of Y, shape (n, d), or say which cell holds a value that is not known."""
+        table = _as_table(Y)
+        if table.shape[1] != self.n_responses:
+            raise InputError(
+                "Y", f"it has {table.shape[1]} columns", f"the model was fitted on {self.n_responses} responses"
+            )
+        if table.dtype == np.uint8 and all(v.dtype.kind == "i" for v in self.values):
+            if table.size and table.max() > 1:
+                row, column = (int(at[0]) for at in np.nonzero(table > 1))
+                raise InputError(
+                    "Y", f"row {row}, column {self.names[column]!r} holds {table[row, column]}", TWO_VALUES
+                )
+            return table
+        codes = np.empty(table.shape, np.uint8)
+        for j, values in enumerate(self.values):
+            codes[:, j] = self._encode_column(table[:, j], values, self.names[j])
+        return codes
+
+    def _encode_column(self, column: NDArray[Any], values: NDArray[Any], name: str) -> Codes:
+        cells = _numbers(column, name) if values.dtype.kind == "i" else column
+        second = cells == values[-1] if len(values) == 2 else cells != values[0]
+        known = second | (cells == values[0])
+        if not np.all(known):
+            row = int(np.flatnonzero(~np.asarray(known))[0])
+            raise InputError(
+                "Y", f"row {row}, column {name!r} holds {column[row]!r}", f"its values are {list(values.tolist())}"
+            )
+        return np.asarray(second).astype(np.uint8)
+
+    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the values that the codes stand for, shape (n, d)."""
+        if all(v.dtype.kind == "i" for v in self.values):
+            return np.asarray(codes)
+        out = np.empty(codes.shape, object)
+        for j, values in enumerate(self.values):
+            known = np.array([*values.tolist(), None], object)
+            out[:, j] = known[np.asarray(codes[:, j], np.intp)]
+        return out
+
+
+def _as_table(Y: object) -> NDArray[Any]:
+    if sp.issparse(Y):
+        dense = np.asarray(Y.toarray())  # type: ignore[attr-defined]
+        return dense.astype(np.uint8) if dense.dtype.kind in "bu" else dense
+    table = table_to_array(Y)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        raise InputError("Y", f"it has {table.ndim} dimensions", "a table of rows and responses is expected")
+    if table.shape[0] == 0 or table.shape[1] == 0:
+        raise InputError("Y", f"it is empty (shape {table.shape})", "at least one row and one response are needed")
+    return table.view(np.uint8) if table.dtype == np.bool_ else table
+
+
+def _numbers(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return a column of numbers or of number-like objects as floats."""
+    if column.dtype.kind in "iufb":
+        return column
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("Y", f"column {name!r} mixes numbers with other values", TWO_VALUES) from error
+
+
+def _is_numeric(column: NDArray[Any]) -> bool:
+    if column.dtype.kind in "iufb":
+        return True
+    return column.dtype == object and all(isinstance(v, int | float | np.number | np.bool_ | None) for v in column)
+
+
+def _values_of(column: NDArray[Any], name: str) -> NDArray[Any]:
+    if _is_numeric(column):
+        numbers = _numbers(column, name)
+        _refuse_missing(np.isnan(numbers.astype(np.float64)), name)
+        odd = ~np.isin(numbers, (0, 1))
+        if odd.any():
+            row = int(np.flatnonzero(odd)[0])
+            raise InputError("Y", f"row {row}, column {name!r} holds {column[row]!s}", TWO_VALUES)
+        return np.array([0, 1])
+    _refuse_missing(np.array([v is None or v != v for v in column]), name)
+    try:
+        values = np.unique(column)
+    except TypeError as error:
+        raise InputError("Y", f"column {name!r} mixes values of different types", TWO_VALUES) from error
+    if len(values) > 2:
+        shown = ", ".join(repr(str(v)) for v in values[:3])
+        raise InputError("Y", f"column {name!r} has {len(values)} different values ({shown}, ...)", TWO_VALUES)
+    return values
+
+
+def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise InputError(
+            "Y", f"row {row}, column {name!r} is missing (NaN)", "fill or drop rows with missing responses"
+        )

@@ -1,0 +1,71 @@
+"""Folds in which every response, also a rare one, is spread evenly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mcode.errors import InputError, ParameterError
+from mcode.models.encoding import Codes
+
+
+def stratified_folds(Y: Codes, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the fold of each row, shape (n,), by iterative stratification (Sechidis et al. 2011).
+
+    The rarest response is dealt out first: each of its positive rows goes to the fold that lacks most of them; ties
+    are broken by the fold that lacks most rows.
+
+    Examples
+    --------
+    >>> Y = np.repeat(np.array([[0, 1], [1, 0]], dtype=np.uint8), 6, axis=0)
+    >>> folds = stratified_folds(Y, 3, np.random.default_rng(0))
+    >>> np.bincount(folds[:6]), np.bincount(folds[6:])
+    (array([2, 2, 2]), array([2, 2, 2]))
+    """
+    n = len(Y)
+    if not (isinstance(n_folds, int | np.integer) and n_folds >= 2):
+        raise ParameterError("folds", n_folds, "a whole number of at least 2")
+    if n < n_folds:
+        raise InputError("X", f"it has {n} row(s) (n_samples={n})", f"{n_folds} folds need at least {n_folds}")
+    order = rng.permutation(n)
+    shuffled = np.empty(n, dtype=np.intp)
+    shuffled[order] = _deal(np.ascontiguousarray(Y[order]), n_folds)
+    return shuffled
+
+
+@njit(cache=True)
+def _deal(Y: Any, n_folds: int) -> Any:
+    n, d = Y.shape
+    fold = np.full(n, -1, np.intp)
+    left = np.zeros(d, np.intp)  # rows of each response not yet dealt
+    for i in range(n):
+        for j in range(d):
+            left[j] += Y[i, j]
+    wanted = np.empty((n_folds, d))
+    for j in range(d):
+        wanted[:, j] = left[j] / n_folds
+    room = np.full(n_folds, n / n_folds)
+    while True:
+        rarest, fewest = -1, n + 1
+        for j in range(d):
+            if 0 < left[j] < fewest:
+                rarest, fewest = j, left[j]
+        for i in range(n):
+            if fold[i] >= 0 or (rarest >= 0 and Y[i, rarest] == 0):
+                continue
+            best = 0
+            for f in range(1, n_folds):
+                more = wanted[f, rarest] - wanted[best, rarest] if rarest >= 0 else 0.0
+                if more > 0 or (more == 0 and room[f] > room[best]):
+                    best = f
+            fold[i] = best
+            room[best] -= 1
+            for j in range(d):
+                if Y[i, j]:
+                    wanted[best, j] -= 1
+                    left[j] -= 1
+        if rarest < 0:
+            return fold

@@ -1,0 +1,60 @@
+"""What a conditional model asks of the thing that learns P(y_j | x, parents of j) for all j."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats, Matrix
+from mcode.models.encoding import Codes
+from mcode.models.parents import Parents
+
+
+class Conditionals(Protocol):
+    """d fitted conditional distributions."""
+
+    def log_proba(self, X: Matrix, Y: Codes) -> Floats:
+        """Return log P(y_j | x, parents of j) of what was observed, shape (n, d)."""
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Conditionals of every fold: each row is judged by those that never saw it.
+
+    Attributes
+    ----------
+    fold_of_row : (n,) array: the fold in which each training row was held out
+    folds : the conditionals of each fold, fitted on the rows of the other folds
+    """
+
+    fold_of_row: NDArray[np.intp]
+    folds: Sequence[Conditionals]
+
+    def log_proba(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Floats:
+        """Return the out-of-fold log-probability of the responses Y of the training rows, shape (n, d).
+
+        Y may be what was recorded or what might have been: rows `rows` of the training data (all by default), in the
+        order of X and Y.
+        """
+        fold = self.fold_of_row if rows is None else self.fold_of_row[rows]
+        out = np.empty(Y.shape)
+        for f, conditionals in enumerate(self.folds):
+            mine = np.flatnonzero(fold == f)
+            out[mine] = conditionals.log_proba(X[mine], Y[mine])
+        return out
+
+
+class Learner(Protocol):
+    """Learns all conditionals of a model."""
+
+    def fit(self, X: Matrix, Y: Codes, parents: Parents) -> Conditionals:
+        """Fit on all rows."""
+
+    def cross_fit(
+        self, X: Matrix, Y: Codes, parents: Parents, fold_of_row: NDArray[np.intp], *, final: bool
+    ) -> tuple[CrossFit, Conditionals | None]:
+        """Fit every fold, and all rows where `final` asks for it."""
