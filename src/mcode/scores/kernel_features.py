@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
+from mcode.scores.products import inner_products, squared_lengths
 
 _BLOCK = 4_096  # rows at a time: their kernel values stay in cache
 _NEGLIGIBLE = 1e-6  # eigenvalue of the landmarks' kernel, relative to the largest, below which float32 is noise
@@ -24,19 +24,13 @@ def gaussian_kernel(A: Matrix, B: Matrix, gamma: float) -> Floats:
     array([[1.   ],
            [0.368]])
     """
-    products: Any = A @ B.T
-    values = np.asarray(products.toarray() if sp.issparse(A) else products)
+    values = inner_products(A, B)
     values *= -2.0
-    values += _squared_lengths(A)[:, None]
-    values += _squared_lengths(B)
+    values += squared_lengths(A)[:, None]
+    values += squared_lengths(B)
     np.maximum(values, 0.0, out=values)
     values *= -gamma
     return np.asarray(np.exp(values, out=values))
-
-
-def _squared_lengths(A: Matrix) -> NDArray[Any]:
-    squares: Any = A.multiply(A).sum(axis=1) if sp.issparse(A) else np.einsum("ij,ij->i", A, A)
-    return np.asarray(squares).ravel()
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ class NystroemFeatures:
         values, vectors = np.linalg.eigh(gaussian_kernel(landmarks, landmarks, gamma))
         kept = values > _NEGLIGIBLE * values[-1]
         mapping = np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
-        middle = None if sp.issparse(landmarks) else np.asarray(landmarks.mean(axis=0))
+        middle = np.asarray(landmarks.mean(axis=0)) if isinstance(landmarks, np.ndarray) else None
         return cls(landmarks, mapping, middle, gamma)
 
     def transform(self, M: Matrix, precision: type[np.floating[Any]] = np.float64) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from mcode._arrays import Floats
 
 _SAMPLE = 10_000  # rows of the first guess
 _WORKING = 10.0  # times nu: share of the rows that the solver works on
-_SHARPNESS = (1e-1, 1e-2, 1e-3, 1e-4)  # width of the smoothed hinge, relative to the offset s
+_SHARPNESS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # width of the smoothed hinge, relative to the value of a typical row
 _MAX_NEWTON = 30
 _MAX_ROUNDS = 10
 
@@ -35,43 +35,40 @@ def fit_linear_one_class(F: Features, counts: NDArray[np.int64], nu: float) -> t
     >>> w.round(3), round(s, 2)
     (array([1.375]), 2.75)
     """
-    slopes = counts / (nu * counts.sum())
-    first = slice(0, _SAMPLE)
-    w = np.asarray(counts[first] @ F[first], dtype=np.float64) / counts[first].sum()
-    s = float(np.quantile(F[first] @ w, min(nu, 1.0)))
-    w, s = _newton(F[first], slopes[first] * (counts.sum() / counts[first].sum()), w, s)
-    values = np.asarray(F @ w.astype(F.dtype))
+    total, first = counts.sum(), slice(0, _SAMPLE)
+    slopes = counts / (nu * total)
+    middle = np.asarray(counts[first] @ F[first], dtype=np.float64) / counts[first].sum()
+    unit = float(middle @ middle)  # value of a typical row under the plane through the middle
+    guess = middle, float(np.quantile(F[first] @ middle, nu))
+    w, s = _newton(F[first], slopes[first] * (total / counts[first].sum()), *guess, unit)
+    values = F @ w.astype(F.dtype)
     working = values <= np.quantile(values, min(1.0, _WORKING * nu))
     for _ in range(_MAX_ROUNDS):
         working |= values < s
-        w, s = _newton(F[working], slopes[working], w, s)
-        values = np.asarray(F @ w.astype(F.dtype))
+        w, s = _newton(F[working], slopes[working], w, s, unit)
+        values = F @ w.astype(F.dtype)
         if not np.any(values[~working] < s):
             break
     return w, s
 
 
-def _newton(F: Features, slopes: Floats, w: Floats, s: float) -> tuple[Floats, float]:
-    F = F.astype(np.float64, copy=False)
-    values: Floats = np.asarray(F @ w, dtype=np.float64)
+def _newton(F: Features, slopes: Floats, w: Floats, s: float, unit: float) -> tuple[Floats, float]:
+    G = np.asarray(F, dtype=np.float64)
+    values = np.asarray(G @ w, dtype=np.float64)
     for sharpness in _SHARPNESS:
+        width = sharpness * unit
         for _ in range(_MAX_NEWTON):
-            width = sharpness * max(abs(s), 1e-12)
-            gradient, hessian = _derivatives(F, slopes, w, s, values, width)
-            if np.abs(gradient).max() < 1e-7:
+            gradient, hessian = _derivatives(G, slopes, w, s, values, width)
+            if abs(gradient[-1]) < 1e-6 and np.abs(gradient[:-1]).max() < 1e-6 * np.sqrt(unit):
                 break
-            step = np.linalg.solve(hessian, -gradient)
-            along: Floats = np.asarray(F @ step[:-1], dtype=np.float64)
+            step = np.asarray(np.linalg.solve(hessian, -gradient), dtype=np.float64)
+            along = np.asarray(G @ step[:-1], dtype=np.float64)
             size = _step_size(slopes, w, s, values, step, along, width)
-            if size == 0.0:
-                break
             w, s, values = w + size * step[:-1], s + size * step[-1], values + size * along
     return w, float(s)
 
 
-def _derivatives(
-    F: Features, slopes: Floats, w: Floats, s: float, values: Floats, width: float
-) -> tuple[Floats, Floats]:
+def _derivatives(F: Floats, slopes: Floats, w: Floats, s: float, values: Floats, width: float) -> tuple[Floats, Floats]:
     """Gradient and Hessian of the smoothed problem in (w, s)."""
     below = np.clip((s - values) / width, 0.0, 1.0)
     alpha = slopes * below
@@ -79,7 +76,8 @@ def _derivatives(
     band = (below > 0.0) & (below < 1.0)
     curved = np.hstack([-F[band], np.ones((int(band.sum()), 1))])
     hessian = curved.T @ (curved * (slopes[band] / width)[:, None])
-    hessian[np.diag_indices_from(hessian)] += np.append(np.ones(w.size), 1e-9)
+    # Where no row is in the band s has no curvature: a thousandth of a row's keeps the step finite.
+    hessian[np.diag_indices_from(hessian)] += np.append(np.ones(w.size), 1e-3 * slopes.min() / width)
     return gradient, hessian
 
 
@@ -94,7 +92,7 @@ def _step_size(slopes: Floats, w: Floats, s: float, values: Floats, step: Floats
     if derivative(1.0) <= 0.0:
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(20):
+    for _ in range(40):
         middle = (low + high) / 2.0
         low, high = (middle, high) if derivative(middle) <= 0.0 else (low, middle)
-    return low
+    return high

@@ -86,8 +86,7 @@ class LOFScore(ScoreBase):
 
     def _outlier_score(self, M: Matrix) -> Floats:
         table = distinct_rows(_snapped(M, self.grain_))
-        rows = table.rows if sp.issparse(self.reference_) else np.asarray(dense(table.rows))
-        rows = sp.csr_matrix(rows) if sp.issparse(self.reference_) else rows
+        rows: Matrix = dense(table.rows) if isinstance(self.reference_, np.ndarray) else sp.csr_matrix(table.rows)
         search = NeighbourSearch(rows, self.reference_, self.counts_, self.k, leave_out_self=False)
         density = self._densities(search, leave_out_self=False)
         return self._ratios(search, density, leave_out_self=False)[table.which]
@@ -123,18 +122,18 @@ class LOFScore(ScoreBase):
 
 
 def _grain(M: Matrix) -> Floats:
-    size: Any = abs(M)
-    largest = size.max(axis=0)
-    return np.asarray(largest.toarray() if sp.issparse(M) else largest, dtype=np.float64).ravel() * _GRAIN
+    extremes: list[Any] = [M.min(axis=0), M.max(axis=0)]
+    low, high = (np.asarray(dense(each), dtype=np.float64).ravel() for each in extremes)
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)) * _GRAIN)
 
 
 def _snapped(M: Matrix, grain: Floats) -> Matrix:
     """Return M on a grid: copies of a row that a matrix product gave different last bits are copies again."""
     unit = np.where(grain > 0, grain, 1.0)
-    if sp.issparse(M):
-        steps = unit[M.indices]
-        return sp.csr_matrix((np.round(M.data / steps) * steps, M.indices, M.indptr), shape=M.shape)
-    return np.asarray(np.round(M / unit) * unit)
+    if isinstance(M, np.ndarray):
+        return np.asarray(np.round(M / unit) * unit)
+    steps = unit[M.indices]
+    return sp.csr_matrix((np.round(M.data / steps) * steps, M.indices, M.indptr), shape=M.shape)
 
 
 @njit(cache=True, nogil=True)

@@ -19,11 +19,12 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numba import njit
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from mcode._arrays import Floats, Matrix, dense
+from mcode.scores.blas import one_blas_thread
+from mcode.scores.products import squared_lengths
 
-_BLOCK_BYTES = 8 << 20  # of one block of approximate distances: stays in the cache of one core
+_BLOCK_BYTES = 32 << 20  # of one block of approximate distances, per worker
 _FEWEST_ROWS = 64  # per block: fewer would make the matrix product inefficient
 _KEPT_NEIGHBOURS = 40_000_000  # in all; above it they are found again when they are needed again (12 bytes each)
 _DENSE_BYTES = 512 << 20  # a sparse matrix that would be smaller than this is searched as a dense one
@@ -73,9 +74,10 @@ class NeighbourSearch:
     """
 
     def __init__(self, queries: Matrix, reference: Matrix, counts: Indices, k: int, leave_out_self: bool) -> None:
-        if sp.issparse(reference) and reference.shape[0] * reference.shape[1] * 8 <= _DENSE_BYTES:
+        if not isinstance(reference, np.ndarray) and reference.shape[0] * reference.shape[1] * 8 <= _DENSE_BYTES:
             queries, reference = (np.asarray(dense(queries)), np.asarray(dense(reference)))
-        self._source = _SparseRows(queries, reference) if sp.issparse(reference) else _DenseRows(queries, reference)
+        rows = _DenseRows if isinstance(reference, np.ndarray) else _SparseRows
+        self._source = rows(queries, reference)
         self._counts, self._k, self._leave_out_self = counts, k, leave_out_self
         self._n_queries, self._n_reference = queries.shape[0], reference.shape[0]
         self._kept: list[Neighbourhoods] | None = None
@@ -100,7 +102,7 @@ class NeighbourSearch:
         firsts = range(0, self._n_queries, size)
         n_workers = min(effective_n_jobs(-1), len(firsts))
         # Each worker has a block of its own: BLAS threads inside one product would only wait for each other.
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_workers) as workers:
+        with one_blas_thread(), ThreadPoolExecutor(n_workers) as workers:
             yield from workers.map(lambda first: self._block(first, min(first + size, self._n_queries)), firsts)
 
     def _block(self, first: int, last: int) -> Neighbourhoods:
@@ -119,7 +121,7 @@ class _DenseRows:
         self._queries, self._reference = np.ascontiguousarray(queries), np.ascontiguousarray(reference)
         self._middle = self._reference.mean(axis=0)
         centred = self._reference - self._middle  # short rows: the rounding error grows with their length
-        squares = np.einsum("ij,ij->i", centred, centred)
+        squares = squared_lengths(centred)
         # One product gives |b|^2 - 2ab: the rows [b, |b|^2] against the queries [-2a, 1].
         self._double = np.hstack([centred, squares[:, None]])
         self._single = self._double.astype(np.float32)
@@ -127,7 +129,7 @@ class _DenseRows:
     def candidates(self, first: int, last: int, own: Indices, n_nearest: int) -> tuple[Indices, NDArray[np.int32]]:
         """Return lists of candidates, which hold every neighbour."""
         A = self._queries[first:last] - self._middle
-        squares = np.einsum("ij,ij->i", A, A)
+        squares = squared_lengths(A)
         A = np.hstack([-2.0 * A, np.ones((A.shape[0], 1))])
         most = 4 * n_nearest + 64
         starts, index = _candidates(
@@ -155,12 +157,12 @@ class _SparseRows:
     def __init__(self, queries: Any, reference: Any) -> None:
         self._queries, self._reference = sp.csr_matrix(queries), sp.csr_matrix(reference)
         self._transposed = sp.csr_matrix(self._reference.T)
-        self._squares = np.asarray(self._reference.multiply(self._reference).sum(axis=1), dtype=np.float64).ravel()
+        self._squares = squared_lengths(self._reference)
 
     def candidates(self, first: int, last: int, own: Indices, n_nearest: int) -> tuple[Indices, NDArray[np.int32]]:
         """Return lists of candidates, which hold every neighbour."""
         A = self._queries[first:last]
-        squares = np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
+        squares = squared_lengths(A)
         values = np.asarray((A @ self._transposed).toarray(), dtype=np.float64)
         values *= -2.0
         values += self._squares

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from mcode._arrays import Floats, Matrix, dense
 from mcode.errors import InputError, ParameterError
 from mcode.scores.base import ScoreBase
+from mcode.scores.blas import one_blas_thread
 from mcode.scores.columns import Columns
 from mcode.scores.concentration import Concentrated, concentrate, consistency_factor, reweight
 from mcode.scores.distinct import DistinctRows, distinct_rows
+from mcode.scores.products import inner_products, squared_lengths
 from mcode.scores.scatter import DualRows, DualScatter, PrimalRows, PrimalScatter, Shift
 from mcode.scores.starts import dual_starts, primal_starts
 
@@ -113,7 +114,7 @@ class RobustScore(ScoreBase):
         self.scatter_: PrimalScatter | DualScatter | None = None
         if n_columns:
             small = table.counts.size * n_columns**2 < _SMALL_WORK
-            with threadpool_limits(1 if small else None, user_api="blas"):
+            with one_blas_thread(when=small):
                 found: Concentrated[PrimalScatter] | Concentrated[DualScatter] = (
                     self._fit_dual(table) if self.dual_ else self._fit_primal(table)
                 )
@@ -131,8 +132,8 @@ class RobustScore(ScoreBase):
         return found
 
     def _fit_dual(self, table: DistinctRows) -> Concentrated[DualScatter]:
-        Z = self.columns_.standardise(table.rows)
-        rows = DualRows(_inner(Z, Z), Z.shape[1], self.max_condition)
+        Z = self.columns_.standardise(dense(table.rows) if self.columns_.far_from_zero else table.rows)
+        rows = DualRows(inner_products(Z, Z), Z.shape[1], self.max_condition)
         inflation = consistency_factor(Z.shape[1], self.n_support_ / table.total)
         # No reweighting: with fewer rows than columns distances are far from chi-square, as in MRCD.
         starts = dual_starts(rows.gram, table.counts, self.n_support_)
@@ -158,8 +159,8 @@ class RobustScore(ScoreBase):
     def _dual_distances(self, V: Matrix) -> Floats:
         assert isinstance(self.scatter_, DualScatter)
         Z = self.columns_.standardise(dense(V) if isinstance(self.support_rows_, np.ndarray) else sp.csr_matrix(V))
-        products = _inner(Z, self.support_rows_)
-        return self.scatter_.distances(products, _squares(Z), self._shift(Z))
+        products = inner_products(Z, self.support_rows_)
+        return self.scatter_.distances(products, squared_lengths(Z), self._shift(Z))
 
     def _shift(self, Z: Matrix) -> Shift | None:
         if self.delta_ is None:
@@ -199,16 +200,6 @@ def _in_space(M: Matrix, space: Literal["rho", "log"]) -> Matrix:
             "the log space needs values above 0: space='rho'",
         )
     return np.log(values)
-
-
-def _inner(A: Matrix, B: Matrix) -> Floats:
-    products: Any = A @ B.T
-    return np.asarray(products.toarray() if sp.issparse(A) else products, dtype=np.float64)
-
-
-def _squares(A: Matrix) -> Floats:
-    squares: Any = A.multiply(A).sum(axis=1) if sp.issparse(A) else np.einsum("ij,ij->i", A, A)
-    return np.asarray(squares, dtype=np.float64).ravel()
 
 
 def _support_size(fraction: float | None, n: int, n_columns: int) -> int:

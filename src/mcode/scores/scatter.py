@@ -22,9 +22,13 @@ from scipy.sparse.linalg import eigsh
 
 from mcode._arrays import Floats
 
+_NOTHING = 1e-12  # variance of columns whose variance over all rows is 1: the rows are copies of one
+
 
 def ridge_for(smallest: float, largest: float, max_condition: float) -> float:
     """Return the smallest share of the identity that brings the condition number down to `max_condition`.
+
+    Rows that are all equal have no covariance: their K is the identity, the distance from them Euclidean.
 
     Examples
     --------
@@ -34,6 +38,8 @@ def ridge_for(smallest: float, largest: float, max_condition: float) -> float:
     >>> r, (r + (1 - r) * 9.0) / r
     (0.5, 10.0)
     """
+    if largest <= _NOTHING:
+        return 1.0
     excess = float(largest - max_condition * smallest)
     return excess / (max_condition - 1.0 + excess) if excess > 0 else 0.0
 
