@@ -1,1 +1,23 @@
-"""Find rows whose responses do not fit their context."""
+"""Find rows whose responses do not fit their context: which response is wrong, and what it should have been."""
+
+from mcode import corruption, models, scores
+from mcode._progress import reporting
+from mcode.detector import MCODE, Audit, JointDetector, audit
+from mcode.errors import InputError, McodeError, NotConvergedWarning, ParameterError
+
+__all__ = [
+    "MCODE",
+    "Audit",
+    "InputError",
+    "JointDetector",
+    "McodeError",
+    "NotConvergedWarning",
+    "ParameterError",
+    "audit",
+    "corruption",
+    "models",
+    "reporting",
+    "scores",
+]
+
+__version__ = "0.1.0"

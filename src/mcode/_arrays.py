@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mcode.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
+TableLike: TypeAlias = object  # NumPy or SciPy sparse matrix, nested lists, pandas, polars or Arrow table
 Matrix: TypeAlias = "NDArray[np.floating[Any]] | sp.csr_matrix"
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mcode._arrays import Floats, Matrix, check_matrix
+from mcode._arrays import Floats, Matrix, TableLike, check_matrix
 from mcode.errors import InputError, UnknownNameError
 from mcode.models import parents as see
 from mcode.models.encoding import Codes, ResponseEncoding
@@ -40,13 +40,13 @@ class ConditionalModel(BaseEstimator, ABC):
     @abstractmethod
     def _choose_parents(self, n_responses: int) -> see.Parents: ...
 
-    def fit(self, X: ArrayLike, Y: ArrayLike) -> Self:
+    def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Fit on context X of shape (n, m) and responses Y of shape (n, d)."""
         features, codes = self._open(X, Y)
         self.conditionals_: Conditionals | None = self._learner().fit(features, codes, self.parents_)
         return self
 
-    def cross_fit(self, X: ArrayLike, Y: ArrayLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
+    def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
         """Fit every fold, and all rows as well where `final` asks for it; return the models of the folds."""
         features, codes = self._open(X, Y)
         cross, self.conditionals_ = self._learner().cross_fit(
@@ -54,14 +54,14 @@ class ConditionalModel(BaseEstimator, ABC):
         )
         return cross
 
-    def log_proba(self, X: ArrayLike, Y: ArrayLike) -> Floats:
+    def log_proba(self, X: TableLike, Y: TableLike) -> Floats:
         """Return log P(y_j | x, parents of j) of what was observed, shape (n, d)."""
         check_is_fitted(self, "conditionals_")
         features, codes = check_rows(X, Y, self.encoding_, self.n_features_in_)
         assert self.conditionals_ is not None
         return self.conditionals_.log_proba(features, codes)
 
-    def _open(self, X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Codes]:
+    def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = check_rows(X, Y, self.encoding_)
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]

@@ -76,7 +76,7 @@ class BatchLogistic(BaseEstimator):
     def fit(self, X: Matrix, Y: Codes, parents: Parents) -> LinearConditionals:
         """Fit on all rows; with penalty="cv" after a search over stratified folds."""
         given = self._given_penalty(Y.shape[1])
-        scaling = Scaling.of(X, self._scales())
+        scaling = Scaling.of(X, self.scales())
         task = _task(scaling.apply(X), Y, parents)
         if given is not None:
             return _finish(task, given, None, scaling, GIVEN_TOLERANCE)
@@ -88,7 +88,7 @@ class BatchLogistic(BaseEstimator):
     ) -> tuple[CrossFit, LinearConditionals | None]:
         """Fit every fold, and all rows where `final` asks for it; the folds serve the search for the penalty too."""
         given = self._given_penalty(Y.shape[1])
-        scaling = Scaling.of(X, self._scales())
+        scaling = Scaling.of(X, self.scales())
         task = _task(scaling.apply(X), Y, parents)
         if given is not None:
             penalty = given
@@ -103,7 +103,8 @@ class BatchLogistic(BaseEstimator):
         tolerance = SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE
         return cross, _finish(task, penalty, _mean_of(folds), scaling, tolerance)
 
-    def _scales(self) -> bool:
+    def scales(self) -> bool:
+        """Whether dense features are brought to one scale."""
         return isinstance(self.penalty, str) if self.scale is None else self.scale
 
     def _given_penalty(self, n_responses: int) -> Floats | None:

@@ -2,6 +2,24 @@
 
 from mcode.scores.base import ScoreBase
 from mcode.scores.complement import ComplementScore
+from mcode.scores.foreign import ForeignScore
+from mcode.scores.learned import LearnedScore
+from mcode.scores.lof import LOFScore
+from mcode.scores.names import as_score
+from mcode.scores.noise import NoiseScore
 from mcode.scores.norm import NormScore
+from mcode.scores.ocsvm import OneClassScore
+from mcode.scores.robust import RobustScore
 
-__all__ = ["ComplementScore", "NormScore", "ScoreBase"]
+__all__ = [
+    "ComplementScore",
+    "ForeignScore",
+    "LOFScore",
+    "LearnedScore",
+    "NoiseScore",
+    "NormScore",
+    "OneClassScore",
+    "RobustScore",
+    "ScoreBase",
+    "as_score",
+]

@@ -38,6 +38,10 @@ class ScoreBase(BaseEstimator, ABC):
             raise InputError("M", f"it has {matrix.shape[1]} columns", f"the score was fitted on {self.n_features_in_}")
         return np.asarray(self._outlier_score(matrix), dtype=np.float64)
 
+    def fit_outlier_score(self, M: ArrayLike) -> Floats:
+        """Fit to the rows of `M` and return their own scores."""
+        return self.fit(M).outlier_score(M)
+
     def _check(self, M: Any) -> Matrix:
         matrix = check_matrix(M, "M", min_columns=1)
         return matrix if self.accepts_sparse or isinstance(matrix, np.ndarray) else matrix.toarray()

@@ -23,6 +23,8 @@ from mcode.solvers.kernels import add_scaled, log_likelihood, residual_and_curva
 
 Array = NDArray[Any]
 
+SMALLEST_CURVATURE = 1e-6
+
 
 class Point(Protocol):
     """An objective seen from one matrix of coefficients W, of shape (p, b)."""
@@ -160,7 +162,8 @@ class LogisticPoint:
         diagonal = np.empty_like(self.gradient)
         self.objective.design.squared_adjoint(self.curvature, diagonal)
         diagonal[:-1] += self.objective.penalty
-        diagonal += np.finfo(diagonal.dtype).tiny  # the intercept of a column without weight has no curvature
+        # The intercept of a column whose rows are all certain has next to no curvature; its step must stay finite.
+        np.maximum(diagonal, SMALLEST_CURVATURE, out=diagonal)
         return np.reciprocal(diagonal, out=diagonal)
 
 

@@ -1,1 +1,1 @@
-"""Spaces."""
+"""(X, Y) -> one matrix: rho for MCODE, [X | Y] for the baselines."""

@@ -1,0 +1,8 @@
+"""Detectors: a space, a score, and a rank."""
+
+from mcode.detector.audit import Audit, audit
+from mcode.detector.base import DetectorBase
+from mcode.detector.joint import JointDetector
+from mcode.detector.mcode import MCODE
+
+__all__ = ["MCODE", "Audit", "DetectorBase", "JointDetector", "audit"]

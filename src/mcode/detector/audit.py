@@ -1,0 +1,164 @@
+"""One table, every row scored by models that never saw it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats, TableLike
+from mcode._optional import require
+from mcode.detector.reading import (
+    check_error_rate,
+    companions_of,
+    estimate_error_rate,
+    fit_score,
+    posterior,
+    ratio_score,
+)
+from mcode.errors import ParameterError
+from mcode.models.conditional import ConditionalModel, as_model, check_rows
+from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.folds import stratified_folds
+from mcode.ranking import own_p_value
+from mcode.scores.learned import LearnedScore
+from mcode.scores.names import as_score
+from mcode.spaces.rho import RhoSpace
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found: one entry per row, in the order of the table.
+
+    Attributes
+    ----------
+    outlier_score : (n,) array, larger = more outlying
+    p_value : (n,) array: the share of rows that are at least as outlying
+    error_probability : (n,) array: how likely each row is wrong
+    rho : (n, d) array: probability of each observed response given the context and the other responses
+    response_error_probability : (n, d) array: how likely each response is wrong
+    response_p_value : (n, d) array: the share of rows where this response was at least as improbable
+    error_rate : float, the share of wrong rows that the probabilities assume
+    one_valued : list of str: responses with one value only, scored by their base rate
+    """
+
+    outlier_score: Floats
+    p_value: Floats
+    error_probability: Floats
+    rho: Floats
+    response_error_probability: Floats
+    response_p_value: Floats
+    error_rate: float
+    one_valued: list[str]
+    codes: Codes = field(repr=False)
+    encoding: ResponseEncoding = field(repr=False)
+
+    @property
+    def ranking(self) -> NDArray[np.intp]:
+        """The rows, most suspicious first."""
+        return np.argsort(-self.outlier_score, kind="stable")
+
+    def flagged(self, fdr: float = 0.1) -> NDArray[np.intp]:
+        """Return the most suspicious rows, of which an expected share of at most `fdr` is right after all.
+
+        The expected share of false alarms among the first k rows is the mean of 1 - error_probability over them.
+        """
+        if not 0.0 < fdr < 1.0:
+            raise ParameterError("fdr", fdr, "a number between 0 and 1")
+        order = np.argsort(-self.error_probability, kind="stable")
+        false_share = np.cumsum(1.0 - self.error_probability[order]) / np.arange(1, len(order) + 1)
+        within = np.flatnonzero(false_share <= fdr)
+        return order[: within[-1] + 1 if len(within) else 0]
+
+    def to_frame(self, top: int | None = None) -> Any:
+        """Return a pandas table, most suspicious row first: which response, what was observed, what was expected.
+
+        Columns: row, score, p_value, error_probability, label, observed, expected, probability (of what was observed).
+        """
+        pandas = require("pandas", extra="tables")
+        rows = self.ranking[:top]
+        worst = self.response_error_probability[rows].argmax(axis=1)
+        observed = self.encoding.decode(self.codes[rows])[np.arange(len(rows)), worst]
+        rho = self.rho[rows, worst]
+        likelier = self.codes[rows].copy()
+        likelier[np.arange(len(rows)), worst] ^= (rho < 0.5).astype(np.uint8)
+        return pandas.DataFrame(
+            {
+                "row": rows,
+                "score": self.outlier_score[rows],
+                "p_value": self.p_value[rows],
+                "error_probability": self.error_probability[rows],
+                "label": [self.encoding.names[j] for j in worst],
+                "observed": observed,
+                "expected": self.encoding.decode(likelier)[np.arange(len(rows)), worst],
+                "probability": rho,
+            }
+        )
+
+
+def audit(
+    X: TableLike,
+    Y: TableLike,
+    *,
+    model: str | ConditionalModel = "dbr",
+    score: Any = "learned",
+    folds: int = 5,
+    error_rate: Literal["auto"] | float = "auto",
+    random_state: int = 0,
+) -> Audit:
+    """Score every row of a table by models that never saw it.
+
+    Parameters
+    ----------
+    X : context, (n, m): NumPy or SciPy sparse matrix, pandas or polars table of numbers
+    Y : responses, (n, d): booleans, 0/1, or two text values per column
+    model : "dbr", "chain", "br" or a ConditionalModel, default="dbr"
+    score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
+        detector, default="learned"
+    folds : int, default=5
+    error_rate : "auto" or float, default="auto"
+        Share of wrong rows that error probabilities assume; "auto" estimates it.
+    random_state : int, default=0
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 0] > 0, X[:, 1] > 0]).astype(int)
+    >>> Y[7, 1] = 1 - Y[7, 1]
+    >>> found = audit(X, Y)
+    >>> found.ranking[0], found.response_error_probability[7].argmax()
+    (np.int64(7), np.int64(1))
+    """
+    check_error_rate(error_rate)
+    encoding = ResponseEncoding.of(Y)
+    features, codes = check_rows(X, Y, encoding)
+    fitted_score = as_score(score)
+    space = RhoSpace(as_model(model), companions_of(fitted_score))
+    fold_of_row = stratified_folds(codes, folds, np.random.default_rng(random_state))
+    space.fit(features, codes, fold_of_row, final=False)
+    panel = space.out_of_fold(features, codes)
+    scores = fit_score(fitted_score, panel, lambda Yc, rows: space.out_of_fold(features[rows], Yc, rows), fold_of_row)
+    ratio = ratio_score(fitted_score, panel)
+    log_ratio = scores if isinstance(fitted_score, LearnedScore) else ratio.log_likelihood_ratio(panel)
+    rate = estimate_error_rate(log_ratio) if isinstance(error_rate, str) else error_rate
+    probability = posterior(log_ratio, rate)
+    log_rho = panel.views["model"]
+    return Audit(
+        outlier_score=scores,
+        p_value=own_p_value(scores),
+        error_probability=probability,
+        rho=panel.rho,
+        response_error_probability=probability[:, None] * ratio.response_blame(panel),
+        response_p_value=np.column_stack([own_p_value(-log_rho[:, j]) for j in range(log_rho.shape[1])]),
+        error_rate=rate,
+        one_valued=[encoding.names[j] for j in np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))],
+        codes=codes,
+        encoding=encoding,
+    )

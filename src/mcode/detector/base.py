@@ -1,0 +1,97 @@
+"""What every detector does after its rows have been read: score, rank, decide."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mcode._arrays import Floats, Matrix, TableLike
+from mcode.errors import ParameterError, UnknownNameError
+from mcode.models.conditional import check_rows
+from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.ranking import conformal_p_value, own_p_value, percentile_rank
+
+Reference = Literal["cross-fit", "holdout", "batch"]
+REFERENCES = ("cross-fit", "holdout", "batch")
+
+
+class DetectorBase(BaseEstimator, ABC):
+    """The surface of every detector, whatever its space: larger outlier scores are more outlying.
+
+    Attributes
+    ----------
+    score_ : the fitted score; with reference="batch" it is fitted anew on the rows being scored
+    reference_score_ : (n,) array of the scores of rows taken as normal; None with reference="batch"
+    encoding_ : ResponseEncoding
+    n_features_in_, n_responses_ : int
+    """
+
+    score: Any
+    reference: Reference
+    alarm_rate: float
+    reference_score_: Floats | None
+
+    @abstractmethod
+    def fit(self, X: TableLike, Y: TableLike) -> Self:
+        """Learn from past rows, assumed mostly right."""
+
+    @abstractmethod
+    def _outlier_score(self, X: Matrix, Y: Codes) -> Floats: ...
+
+    def outlier_score(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return one number for each row, larger = more outlying."""
+        return self._outlier_score(*self._check(X, Y))
+
+    def percentile_rank(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return the share of reference rows with a smaller score: the paper's last step.
+
+        With reference="batch" the rows that are scored are the reference.
+        """
+        scores = self.outlier_score(X, Y)
+        return percentile_rank(scores, scores if self.reference_score_ is None else self.reference_score_)
+
+    def p_value(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return the conformal p-value of each row: small = more outlying than the reference rows."""
+        scores = self.outlier_score(X, Y)
+        return own_p_value(scores) if self.reference_score_ is None else self._p_value_of(scores)
+
+    def _p_value_of(self, scores: Floats) -> Floats:
+        assert self.reference_score_ is not None
+        return conformal_p_value(scores, self.reference_score_)
+
+    def score_samples(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return the opposite of the outlier score: scikit-learn's meaning, larger = normal."""
+        return -self.outlier_score(X, Y)
+
+    def predict(self, X: TableLike, Y: TableLike) -> NDArray[np.intp]:
+        """Return -1 for outliers and 1 for the others, as scikit-learn does.
+
+        A row is an outlier when its p-value is at most `alarm_rate`: of normal rows about that share is called so.
+        """
+        return np.where(self.p_value(X, Y) <= self.alarm_rate, -1, 1)
+
+    def fit_predict(self, X: TableLike, Y: TableLike) -> NDArray[np.intp]:
+        """Fit, and return -1 for the most outlying share `alarm_rate` of the same rows and 1 for the others."""
+        self.fit(X, Y)
+        scores = self.outlier_score(X, Y) if self.reference_score_ is None else self.reference_score_
+        return np.where(own_p_value(scores) <= self.alarm_rate, -1, 1)
+
+    def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
+        """Check parameters and training rows, and remember what they look like."""
+        if self.reference not in REFERENCES:
+            raise UnknownNameError("reference", self.reference, REFERENCES)
+        if not 0.0 < self.alarm_rate < 1.0:
+            raise ParameterError("alarm_rate", self.alarm_rate, "a number between 0 and 1")
+        self.encoding_ = ResponseEncoding.of(Y)
+        features, codes = check_rows(X, Y, self.encoding_)
+        self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
+        return features, codes
+
+    def _check(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
+        check_is_fitted(self, "score_")
+        return check_rows(X, Y, self.encoding_, self.n_features_in_)

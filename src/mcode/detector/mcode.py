@@ -1,0 +1,171 @@
+"""The detector of the paper, and beyond it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats, Matrix, TableLike
+from mcode.detector.base import DetectorBase, Reference
+from mcode.detector.reading import (
+    apply_score,
+    check_error_rate,
+    companions_of,
+    estimate_error_rate,
+    fit_score,
+    posterior,
+    ratio_score,
+)
+from mcode.models.conditional import ConditionalModel, as_model
+from mcode.models.encoding import Codes
+from mcode.models.folds import stratified_folds
+from mcode.models.panel import Panel, Reread
+from mcode.ranking import conformal_p_value
+from mcode.scores.names import as_score
+from mcode.spaces.rho import RhoSpace
+
+
+class MCODE(DetectorBase):
+    """Find rows whose responses are unusual given their context (Hong & Hauskrecht 2015).
+
+    Fitted on past rows, it scores new ones: (X, Y) -> rho, the probability of each observed response given the context
+    and the other responses -> one score per row -> its rank among reference rows.
+
+    Parameters
+    ----------
+    model : "dbr", "chain", "br" or a ConditionalModel, default="dbr"
+        How the responses depend on the context and on each other.
+    score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
+        detector, default="learned"
+    reference : "cross-fit", "holdout" or "batch", default="cross-fit"
+        Where the score learns what is normal: from the training rows, each read by models that never saw it; from a
+        half of them that the model does not see (the paper's way for one-class scores); or from the rows being scored
+        (the paper's way for robust distance and LOF). Except with "batch", a row's score does not depend on the rows it
+        is scored with.
+    folds : int, default=5
+        Folds of the cross-fit, which are also those of the search for the penalty.
+    error_rate : "auto" or float, default="auto"
+        Share of wrong rows that error probabilities assume; "auto" estimates it from the reference rows.
+    alarm_rate : float, default=0.01
+        The share of normal rows that `predict` may call outliers.
+    random_state : int, default=0
+        Seed of folds and of halves. (A learned score has a seed of its own.)
+
+    Attributes
+    ----------
+    model_ : the fitted ConditionalModel
+    score_ : the fitted score
+    error_rate_ : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 0] > 0, X[:, 1] > 0])
+    >>> detector = MCODE().fit(X, Y)
+    >>> new_X, new_Y = np.array([[2.0, 2.0], [2.0, 2.0]]), np.array([[1, 1, 1], [1, 0, 1]])
+    >>> detector.predict(new_X, new_Y)
+    array([ 1, -1])
+    >>> detector.response_error_probability(new_X, new_Y)[1].argmax()
+    np.int64(1)
+    """
+
+    def __init__(
+        self,
+        model: str | ConditionalModel = "dbr",
+        score: Any = "learned",
+        *,
+        reference: Reference = "cross-fit",
+        folds: int = 5,
+        error_rate: Literal["auto"] | float = "auto",
+        alarm_rate: float = 0.01,
+        random_state: int = 0,
+    ) -> None:
+        self.model = model
+        self.score = score
+        self.reference = reference
+        self.folds = folds
+        self.error_rate = error_rate
+        self.alarm_rate = alarm_rate
+        self.random_state = random_state
+
+    def fit(self, X: TableLike, Y: TableLike) -> Self:
+        """Learn from past rows: context X of shape (n, m), responses Y of shape (n, d), assumed mostly right."""
+        features, codes = self._open(X, Y)
+        check_error_rate(self.error_rate)
+        self.score_ = as_score(self.score)
+        self.space_ = RhoSpace(as_model(self.model), companions_of(self.score_))
+        if self.reference == "batch":
+            self.space_.fit(features, codes, None, final=True)
+            self.reference_score_ = None
+        else:
+            panel, reread, folds = self._read_reference(features, codes)
+            self.reference_score_ = fit_score(self.score_, panel, reread, folds)
+            self._calibrate(panel)
+        self.model_ = self.space_.models["model"]
+        return self
+
+    def _read_reference(self, X: Matrix, Y: Codes) -> tuple[Panel, Reread, NDArray[np.intp] | None]:
+        """Fit the models; read the reference rows by models that did not see them."""
+        rng = np.random.default_rng(self.random_state)
+        if self.reference == "holdout":
+            half = stratified_folds(Y, 2, rng)
+            mine, held = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
+            self.space_.fit(X[mine], Y[mine], None, final=True)
+            Xh = X[held]
+            return self.space_.panel(Xh, Y[held]), lambda Yc, rows: self.space_.panel(Xh[rows], Yc), None
+        folds = stratified_folds(Y, self.folds, rng)
+        self.space_.fit(X, Y, folds, final=True)
+        out_of_fold = self.space_.out_of_fold
+        return out_of_fold(X, Y), lambda Yc, rows: out_of_fold(X[rows], Yc, rows), folds
+
+    def _calibrate(self, panel: Panel) -> None:
+        """Learn from the reference rows the share of wrong rows and what each response's rho is like."""
+        self.ratio_score_ = ratio_score(self.score_, panel)
+        rate = self.error_rate
+        self.error_rate_ = (
+            estimate_error_rate(self.ratio_score_.log_likelihood_ratio(panel)) if isinstance(rate, str) else rate
+        )
+        self.reference_log_rho_ = np.sort(panel.views["model"], axis=0)
+
+    def _outlier_score(self, X: Matrix, Y: Codes) -> Floats:
+        panel = self.space_.panel(X, Y)
+        if self.reference == "batch":
+            return fit_score(self.score_, panel, lambda Yc, rows: self.space_.panel(X[rows], Yc), None)
+        return apply_score(self.score_, panel)
+
+    def transform(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return rho, the probability of each observed response, shape (n, d): the paper's equation (5)."""
+        return self.space_.panel(*self._check(X, Y)).rho
+
+    def error_probability(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return the probability that each row is wrong, shape (n,).
+
+        sigmoid(logit(error_rate_) + log likelihood ratio); a score that is no likelihood ratio borrows that of
+        `NoiseScore`.
+        """
+        return self._errors(X, Y)[0]
+
+    def response_error_probability(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return the probability that each response is wrong, shape (n, d)."""
+        row, blame = self._errors(X, Y)
+        return row[:, None] * blame
+
+    def response_p_value(self, X: TableLike, Y: TableLike) -> Floats:
+        """Return the conformal p-value of each response, shape (n, d): small = rarely was rho so small there."""
+        panel = self.space_.panel(*self._check(X, Y))
+        log_rho = panel.views["model"]
+        reference = log_rho if self.reference == "batch" else self.reference_log_rho_
+        columns = [conformal_p_value(-log_rho[:, j], -reference[:, j]) for j in range(log_rho.shape[1])]
+        return np.column_stack(columns)
+
+    def _errors(self, X: TableLike, Y: TableLike) -> tuple[Floats, Floats]:
+        features, codes = self._check(X, Y)
+        panel = self.space_.panel(features, codes)
+        if self.reference == "batch":
+            fit_score(self.score_, panel, lambda Yc, rows: self.space_.panel(features[rows], Yc), None)
+            self._calibrate(panel)
+        row = posterior(self.ratio_score_.log_likelihood_ratio(panel), self.error_rate_)
+        return row, self.ratio_score_.response_blame(panel)

@@ -1,0 +1,80 @@
+"""Rows read through the models, and the score fitted on them: what `MCODE` and `audit` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats
+from mcode.corruption import Noise
+from mcode.errors import ParameterError
+from mcode.models.panel import Panel, Reread
+from mcode.scores.learned import LearnedScore
+from mcode.scores.noise import NoiseScore
+
+SMALLEST_RATE, LARGEST_RATE = 1e-3, 0.3
+
+
+def companions_of(score: Any) -> tuple[str, ...]:
+    """Return the names of the models that a score wants to see beside the detector's own."""
+    return tuple(getattr(score, "needs", ()))
+
+
+def fit_score(score: Any, panel: Panel, reread: Reread, fold_of_row: NDArray[np.intp] | None) -> Floats:
+    """Fit `score` on the rows of `panel`; return their own scores."""
+    if isinstance(score, LearnedScore):
+        return score.fit_outlier_score(panel, reread, fold_of_row)
+    if isinstance(score, NoiseScore):
+        return score.fit(panel).outlier_score(panel)
+    return np.asarray(score.fit_outlier_score(panel.rho))
+
+
+def apply_score(score: Any, panel: Panel) -> Floats:
+    """Return the scores of the rows of `panel`."""
+    return np.asarray(score.outlier_score(panel if isinstance(score, LearnedScore | NoiseScore) else panel.rho))
+
+
+def ratio_score(score: Any, panel: Panel) -> LearnedScore | NoiseScore:
+    """Return the score that error probabilities are made of: itself where it is a likelihood ratio, else noise."""
+    return score if isinstance(score, LearnedScore | NoiseScore) else NoiseScore([Noise(0.01)]).fit(panel)
+
+
+def estimate_error_rate(log_ratio: Floats) -> float:
+    """Return the share of wrong rows that makes what was seen most likely, kept between 0.1 and 30 percent.
+
+    Rows are a mixture of right ones and wrong ones, LR times likelier if wrong; the share pi that maximises
+    sum_i log(1 - pi + pi * LR_i) is found by expectation maximisation.
+
+    Examples
+    --------
+    >>> estimate_error_rate(np.array([9.0] * 5 + [-9.0] * 95)) < 0.06
+    True
+    """
+    rate = 0.02
+    for _ in range(100):
+        updated = float(np.mean(posterior(log_ratio, rate)))
+        if abs(updated - rate) < 1e-6:
+            break
+        rate = min(max(updated, SMALLEST_RATE), LARGEST_RATE)
+    return rate
+
+
+def check_error_rate(error_rate: float | str) -> None:
+    """Refuse what is neither "auto" nor a share."""
+    known = error_rate == "auto" if isinstance(error_rate, str) else 0.0 < error_rate < 1.0
+    if not known:
+        raise ParameterError("error_rate", error_rate, "'auto' or a number between 0 and 1")
+
+
+def posterior(log_ratio: Floats, rate: float) -> Floats:
+    """Return sigmoid(logit(rate) + log_ratio): the probability that a row is wrong.
+
+    Examples
+    --------
+    >>> posterior(np.array([0.0]), 0.02)
+    array([0.02])
+    """
+    log_odds = np.log(rate) - np.log1p(-rate) + log_ratio
+    return np.asarray(np.exp(-np.logaddexp(0.0, -log_odds)))

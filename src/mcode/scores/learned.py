@@ -1,0 +1,195 @@
+"""Likelihood ratios against stated kinds of error, learned by contrast with errors put into the data itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mcode._arrays import Floats
+from mcode._progress import advance
+from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, log_sum_exp
+from mcode.errors import InputError
+from mcode.models.panel import Panel, Reread
+from mcode.scores.blame import Blame, sample_cells
+from mcode.scores.noise import Errors, weighted
+from mcode.scores.row_features import row_features, smoothed_base_rate
+from mcode.solvers.path import Task, fit_all
+
+DEFAULT_ERRORS: dict[ErrorKind, float] = dict.fromkeys((Flip(), Flip(3), Add(), Drop(), Mismatch()), 1.0)
+TOLERANCE = 1e-4
+
+
+class LearnedScore(BaseEstimator):
+    """Log likelihood ratio of "an error happened" against "nothing did", learned from errors made on purpose.
+
+    Rows of the data are corrupted by each stated kind of error; both the recorded and the corrupted rows are read by
+    models that never saw them; a logistic regression tells the two apart by a few dozen sums and maxima of their
+    surprises (`mcode.scores.row_features`). Its log odds *are* the log likelihood ratio of that kind, and
+
+        score(i) = log sum_h share_h * LR_h(i).
+
+    Parameters
+    ----------
+    errors : list of ErrorKind, or mapping of ErrorKind to its share, or None
+        None is one flip, three flips, one response added, one dropped, and the y of another row, in equal shares.
+    penalty : float, default=10.0
+        L2 penalty of the contrasts, on standardised features.
+    max_rows : int, default=20000
+        The most rows that are corrupted for each kind.
+    random_state : int, default=0
+        Seed of the corruption.
+
+    Attributes
+    ----------
+    kinds_ : list of ErrorKind
+        The stated kinds that can change these rows at all.
+    shares_ : (n_kinds,) array
+    contrast_ : the fitted regressions of rows
+    blame_ : the fitted regression of cells
+    training_score_ : (n,) array
+        Scores of the rows it was fitted on, each by contrasts that were fitted without that row.
+    """
+
+    needs = ("br", "chain", "prior")
+
+    def __init__(
+        self,
+        errors: Errors | None = None,
+        *,
+        penalty: float = 10.0,
+        max_rows: int = 20_000,
+        random_state: int = 0,
+    ) -> None:
+        self.errors = errors
+        self.penalty = penalty
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    def fit(self, panel: Panel, reread: Reread, fold_of_row: NDArray[np.intp] | None = None) -> Self:
+        """Learn the ratios.
+
+        Parameters
+        ----------
+        panel : Panel of the reference rows, read by models that never saw them
+        reread : callable (Y, rows) -> Panel
+            Reads rows of the reference with other responses, by the same models.
+        fold_of_row : (n,) array of integers or None
+            Folds for `training_score_`; None makes five.
+        """
+        if not isinstance(panel, Panel):
+            raise InputError(
+                "M", "it is a plain matrix", "the learned score needs a Panel; use it inside MCODE or audit"
+            )
+        kinds, shares = weighted(self.errors, DEFAULT_ERRORS)
+        rng = np.random.default_rng(self.random_state)
+        n = len(panel.Y)
+        if fold_of_row is None:
+            fold_of_row = rng.permutation(n) % min(5, n)
+        self.base_rate_ = smoothed_base_rate(panel.Y)
+        rows = np.sort(rng.permutation(n)[: self.max_rows])
+        clean = row_features(panel, self.base_rate_)
+        corrupted, cells, possible = [], [], []
+        for h, kind in enumerate(kinds):
+            advance("learn what errors look like", h, len(kinds))
+            Y = kind.corrupt(panel.Y, rng)[rows]
+            wrong = panel.Y[rows] != Y
+            changed = np.flatnonzero(wrong.any(axis=1))
+            if not len(changed):
+                continue
+            seen = reread(Y[changed], rows[changed])
+            corrupted.append((row_features(seen, self.base_rate_), rows[changed]))
+            cells.append(sample_cells(seen, wrong[changed], rng))
+            possible.append(h)
+        if not possible:
+            raise InputError("Y", "no stated kind of error can change any row", "give other errors or another score")
+        self.kinds_ = [kinds[h] for h in possible]
+        self.shares_ = shares[possible] / shares[possible].sum()
+        self.contrast_ = _Contrast.fit(clean[rows], rows, corrupted, fold_of_row, self.penalty)
+        self.blame_ = Blame.fit(cells)
+        self.training_score_ = self._combine(self.contrast_.own_log_ratios(clean, fold_of_row))
+        advance("learn what errors look like", len(kinds), len(kinds))
+        return self
+
+    def fit_outlier_score(self, panel: Panel, reread: Reread, fold_of_row: NDArray[np.intp] | None = None) -> Floats:
+        """Fit, and return the scores of the same rows, each by contrasts fitted without it."""
+        return self.fit(panel, reread, fold_of_row).training_score_
+
+    def outlier_score(self, panel: Panel) -> Floats:
+        """Return the log likelihood ratio of each row."""
+        check_is_fitted(self, "contrast_")
+        return self._combine(self.contrast_.log_ratios(row_features(panel, self.base_rate_)))
+
+    def log_likelihood_ratio(self, panel: Panel) -> Floats:
+        """Return the score: it is one already."""
+        return self.outlier_score(panel)
+
+    def response_blame(self, panel: Panel) -> Floats:
+        """Return P(response j is wrong | an error happened in the row), shape (n, d)."""
+        check_is_fitted(self, "blame_")
+        return self.blame_.probability(panel)
+
+    def _combine(self, log_ratios: Floats) -> Floats:
+        return log_sum_exp(log_ratios + np.log(self.shares_))
+
+
+@dataclass(frozen=True)
+class _Contrast:
+    """One regression of corrupted against recorded rows for each kind, and for each kind and fold.
+
+    All are columns of one batched solve: a column's row weights say which rows it may see.
+    """
+
+    center: Floats
+    scale: Floats
+    W: Floats  # (n_features + 1, n_kinds * (1 + n_folds)): first those on all rows, then fold by fold
+    n_kinds: int
+
+    @classmethod
+    def fit(
+        cls,
+        clean: Floats,
+        clean_rows: NDArray[np.intp],
+        corrupted: list[tuple[Floats, NDArray[np.intp]]],
+        fold_of_row: NDArray[np.intp],
+        penalty: float,
+    ) -> _Contrast:
+        n_kinds, n_folds = len(corrupted), int(fold_of_row.max()) + 1
+        F = np.vstack([clean] + [features for features, _ in corrupted])
+        row = np.concatenate([clean_rows] + [rows for _, rows in corrupted])
+        kind = np.repeat(np.arange(-1, n_kinds), [len(clean)] + [len(rows) for _, rows in corrupted])
+        center, scale = F.mean(axis=0), F.std(axis=0)
+        scale[scale == 0] = 1.0
+        weight = np.empty((len(F), n_kinds * (1 + n_folds)), np.float32)
+        for f in range(-1, n_folds):
+            for h in range(n_kinds):
+                weight[:, (f + 1) * n_kinds + h] = ((kind == -1) | (kind == h)) & (fold_of_row[row] != f)
+        target = np.repeat((kind >= 0)[:, None], weight.shape[1], axis=1).astype(np.uint8)
+        nothing = np.empty((len(F), 0), np.uint8)
+        Z = ((F - center) / scale).astype(np.float32)
+        task = Task(Z, nothing, target, np.ones((0, weight.shape[1]), bool), weight)
+        W = fit_all(task, np.full(weight.shape[1], penalty), None, TOLERANCE).W.astype(np.float64)
+        # the share of corrupted rows in the contrast is ours, not the data's: take it out of the log odds
+        corrupt_weight = (weight * target).sum(axis=0, dtype=np.float64)
+        W[-1] -= np.log(corrupt_weight / (weight.sum(axis=0, dtype=np.float64) - corrupt_weight))
+        return cls(center, scale, W, n_kinds)
+
+    def log_ratios(self, F: Floats) -> Floats:
+        """Return log LR of each kind, shape (n, n_kinds)."""
+        return self._apply(F, 0)
+
+    def own_log_ratios(self, F: Floats, fold_of_row: NDArray[np.intp]) -> Floats:
+        """Return log LR of the rows it was fitted on, each by the regressions that were fitted without it."""
+        out = np.empty((len(F), self.n_kinds))
+        for f in range(int(fold_of_row.max()) + 1):
+            mine = fold_of_row == f
+            out[mine] = self._apply(F[mine], f + 1)
+        return out
+
+    def _apply(self, F: Floats, block: int) -> Floats:
+        W = self.W[:, block * self.n_kinds : (block + 1) * self.n_kinds]
+        return np.asarray(((F - self.center) / self.scale) @ W[:-1] + W[-1])

@@ -1,0 +1,137 @@
+"""What a learned score looks at in a row: a few sums and maxima of its surprises under each model."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from mcode._arrays import Floats
+from mcode.models.encoding import Codes
+from mcode.models.panel import Panel
+from mcode.solvers.threads import run_all
+
+LOOKED_AT = ("model", "chain", "br")
+PER_VIEW = (
+    "sum of -log rho",
+    "largest log odds",
+    "second largest",
+    "third largest",
+    "log sum of odds",
+    "noise at 0.01",
+    "noise at 0.1",
+    "log sum of floored odds",
+    "sum over present",
+    "sum over absent",
+    "log sum of odds, present",
+    "log sum of odds, absent",
+)
+OVERALL = (
+    "log P(y) without context",
+    "log P(y) - log P(y | x), chain",
+    "log P(y) - log P(y | x), independent",
+    "dependence explained",
+    "base-rate surprise",
+    "number present",
+    "rarest present",
+)
+NAMES = tuple(f"{view}: {name}" for view in LOOKED_AT for name in PER_VIEW) + OVERALL
+ROWS_AT_ONCE = 4096
+
+
+def row_features(panel: Panel, base_rate: Floats) -> Floats:
+    """Return the features of each row, shape (n, len(NAMES)).
+
+    Parameters
+    ----------
+    panel : Panel with the views "model", "chain", "br" and "prior"
+    base_rate : (d,) array, how often each response is present
+    """
+    n = len(panel.Y)
+    out = np.empty((n, len(NAMES)))
+    width = len(PER_VIEW)
+
+    def summarise(start: int, v: int, view: str) -> None:
+        rows = slice(start, start + ROWS_AT_ONCE)
+        _summarise(panel.views[view][rows], panel.Y[rows], out[rows, v * width : (v + 1) * width])
+
+    starts = range(0, n, ROWS_AT_ONCE)
+    run_all([partial(summarise, start, v, view) for start in starts for v, view in enumerate(LOOKED_AT)])
+    out[:, len(LOOKED_AT) * width :] = _overall(panel, base_rate)
+    return out
+
+
+def _overall(panel: Panel, base_rate: Floats) -> Floats:
+    total = {name: view.sum(axis=1) for name, view in panel.views.items()}
+    present = panel.Y.astype(np.float64)
+    surprise = present @ -np.log(base_rate) + (1.0 - present) @ -np.log1p(-base_rate)
+    return np.column_stack(
+        [
+            total["prior"],
+            total["prior"] - total["chain"],
+            total["prior"] - total["br"],
+            total["model"] - total["br"],
+            surprise,
+            present.sum(axis=1),
+            (present * -np.log(base_rate)).max(axis=1),
+        ]
+    )
+
+
+def smoothed_base_rate(Y: Codes) -> Floats:
+    """Return how often each response is present, never 0 or 1, shape (d,).
+
+    Examples
+    --------
+    >>> smoothed_base_rate(np.array([[0], [0], [1]], dtype=np.uint8))
+    array([0.375])
+    """
+    return np.asarray((Y.sum(axis=0, dtype=np.float64) + 0.5) / (len(Y) + 1.0))
+
+
+@njit(cache=True, nogil=True)
+def _summarise(log_rho: Any, Y: Any, out: Any) -> None:
+    """Write the numbers named in PER_VIEW for each row.
+
+    A sum of log(1 + e * odds) is the logarithm of a product, taken whenever the product grows large: one logarithm
+    for many responses instead of one for each.
+    """
+    for i in range(log_rho.shape[0]):
+        first, second, third = 0.0, 0.0, 0.0
+        present, absent, odds_present, odds_absent, floored = 0.0, 0.0, 0.0, 0.0, 0.0
+        fine, coarse, log_fine, log_coarse = 1.0, 1.0, 0.0, 0.0
+        for j in range(log_rho.shape[1]):
+            surprise = -log_rho[i, j]
+            odds = np.expm1(surprise)
+            if Y[i, j]:
+                present += surprise
+                odds_present += odds
+            else:
+                absent += surprise
+                odds_absent += odds
+            floored += odds / (1.0 + 0.01 * (1.0 + odds))  # (1 - rho) / (rho + 0.01)
+            fine *= 1.0 + 0.01 * odds
+            coarse *= 1.0 + 0.1 * odds
+            if coarse > 1e150 or fine > 1e150:
+                log_fine, log_coarse = log_fine + np.log(fine), log_coarse + np.log(coarse)
+                fine, coarse = 1.0, 1.0
+            if odds > first:
+                first, second, third = odds, first, second
+            elif odds > second:
+                second, third = odds, second
+            elif odds > third:
+                third = odds
+        out[i, 0] = present + absent
+        out[i, 1] = np.log(first + 1e-9)
+        out[i, 2] = np.log(second + 1e-9)
+        out[i, 3] = np.log(third + 1e-9)
+        out[i, 4] = np.log(odds_present + odds_absent + 1e-9)
+        out[i, 5] = log_fine + np.log(fine)
+        out[i, 6] = log_coarse + np.log(coarse)
+        out[i, 7] = np.log(floored + 1e-9)
+        out[i, 8] = present
+        out[i, 9] = absent
+        out[i, 10] = np.log(odds_present + 1e-6)
+        out[i, 11] = np.log(odds_absent + 1e-6)

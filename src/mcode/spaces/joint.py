@@ -1,0 +1,23 @@
+"""(X, Y) -> [X | Y]: the space of the paper's baselines, where context and responses are not told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mcode._arrays import Matrix
+from mcode.models.encoding import Codes
+
+
+def joint(X: Matrix, Y: Codes) -> Matrix:
+    """Return [X | Y] in the storage of X, shape (n, m + d).
+
+    Examples
+    --------
+    >>> joint(np.array([[0.5]]), np.array([[1, 0]], dtype=np.uint8))
+    array([[0.5, 1. , 0. ]])
+    """
+    parts: list[Any] = [X, Y]
+    return sp.csr_matrix(sp.hstack(parts)) if sp.issparse(X) else np.hstack(parts)

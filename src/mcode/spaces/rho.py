@@ -1,0 +1,100 @@
+"""(X, Y) -> rho, the probability of every observed response: the paper's transformation, equation (5).
+
+rho[i, j] = P(y_j = the observed value | x, the observed values of j's parents).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mcode._arrays import Floats, Matrix
+from mcode._progress import advance
+from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
+from mcode.models.encoding import Codes
+from mcode.models.learners import Conditionals, CrossFit
+from mcode.models.logistic import BatchLogistic, LinearConditionals
+from mcode.models.panel import Panel
+
+# No table of data supports a probability below this; and log(0) would be -infinity.
+LOG_SMALLEST = float(np.log(1e-12))
+LOG_LARGEST = float(np.log1p(-1e-12))
+
+
+def floored(log_rho: Floats) -> Floats:
+    """Keep log rho away from 0 and from minus infinity: the one place where rho is floored.
+
+    Examples
+    --------
+    >>> np.exp(floored(np.array([-1e9, 0.0])))
+    array([1.e-12, 1.e+00])
+    """
+    return np.clip(log_rho, LOG_SMALLEST, LOG_LARGEST)
+
+
+class RhoSpace:
+    """The transformation by one conditional model, and by companions of it where a score asks for them.
+
+    Companions ("br", "chain", "prior") take over the penalties that were found for the model itself, so they cost one
+    fit each and no search.
+    """
+
+    def __init__(self, model: ConditionalModel, companions: tuple[str, ...] = ()) -> None:
+        self.model, self.companions = model, companions
+
+    def fit(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None, *, final: bool) -> Self:
+        """Fit the model and its companions, on folds where they are given and on all rows where `final` asks."""
+        self.models: dict[str, ConditionalModel] = {"model": clone(self.model)}
+        self.cross: dict[str, CrossFit] = {}
+        self._fit_one("model", X, Y, fold_of_row, final)
+        for name in self.companions:
+            advance("fit the companion models", len(self.models) - 1, len(self.companions))
+            self.models[name] = self._companion(name)
+            self._fit_one(name, X, Y, fold_of_row, final)
+        return self
+
+    def _fit_one(self, name: str, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None, final: bool) -> None:
+        context = _context(name, X)
+        if fold_of_row is None:
+            self.models[name].fit(context, Y)
+        else:
+            self.cross[name] = self.models[name].cross_fit(context, Y, fold_of_row, final=final)
+
+    def _companion(self, name: str) -> ConditionalModel:
+        learner = self._companion_learner()
+        return BinaryRelevance(learner) if name == "br" else ClassifierChain(learner=learner)
+
+    def _companion_learner(self) -> Any:
+        main = self.models["model"]
+        learner = BatchLogistic() if main.learner is None else clone(main.learner)
+        fitted = self.cross["model"].folds[0] if self.cross else main.conditionals_
+        if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals):
+            learner.set_params(penalty=fitted.penalty, scale=learner.scales())
+        return learner
+
+    def panel(self, X: Matrix, Y: Codes) -> Panel:
+        """Look at any rows through the models fitted on all training rows."""
+        return Panel(
+            Y,
+            {name: floored(_fitted(model).log_proba(_context(name, X), Y)) for name, model in self.models.items()},
+        )
+
+    def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
+        """Look at training rows (all, or `rows` of them), with responses Y, through models that never saw them."""
+        return Panel(
+            Y,
+            {name: floored(cross.log_proba(_context(name, X), Y, rows)) for name, cross in self.cross.items()},
+        )
+
+
+def _fitted(model: ConditionalModel) -> Conditionals:
+    assert model.conditionals_ is not None, "only models fitted on all rows read new rows"
+    return model.conditionals_
+
+
+def _context(name: str, X: Matrix) -> Matrix:
+    """Return what a model is given of the context: the prior gets nothing."""
+    return np.empty((X.shape[0], 0), np.float32) if name == "prior" else X
