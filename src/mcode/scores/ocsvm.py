@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.svm import OneClassSVM
 
 from mcode._arrays import Floats, Matrix, dense
@@ -88,10 +87,6 @@ class OneClassScore(ScoreBase):
         self.exact_limit = exact_limit
         self.n_components = n_components
         self.random_state = random_state
-
-    def fit_outlier_score(self, M: ArrayLike) -> Floats:
-        """Return the scores of the rows of `M` under a machine fitted to these same rows."""
-        return self.fit(M).outlier_score(M)
 
     def _fit(self, M: Matrix) -> None:
         self._check_parameters()

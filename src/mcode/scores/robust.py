@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from mcode._arrays import Floats, Matrix, dense
 from mcode.errors import InputError, ParameterError
@@ -95,10 +94,6 @@ class RobustScore(ScoreBase):
         self.support_fraction = support_fraction
         self.space = space
         self.max_condition = max_condition
-
-    def fit_outlier_score(self, M: ArrayLike) -> Floats:
-        """Return the scores of the rows of `M` under an estimate from these same rows."""
-        return self.fit(M).outlier_score(M)
 
     def _fit(self, M: Matrix) -> None:
         self._check_parameters()
