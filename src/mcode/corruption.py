@@ -173,7 +173,7 @@ class Mismatch(ErrorKind):
         for _ in range(5):
             same = np.flatnonzero((Y[donor] == Y).all(axis=1))
             donor[same] = rng.integers(n, size=len(same))
-        return Y[donor].copy()
+        return np.ascontiguousarray(Y[donor])
 
     def log_ratio(self, views: Views) -> Floats:
         """Return log P(y) - log P(y | x)."""

@@ -14,7 +14,7 @@ from mcode.models.panel import Panel
 from mcode.solvers.kernels import log_likelihood
 from mcode.solvers.path import Task, fit_all
 
-MOST_CELLS = 100_000  # per kind of error
+MOST_CELLS = 20_000  # per kind of error
 PENALTY = 1.0
 TOLERANCE = 1e-4
 

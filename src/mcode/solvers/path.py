@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
@@ -20,7 +19,7 @@ from mcode._progress import advance
 from mcode.solvers.design import DenseDesign, Rotation, as_design, stack
 from mcode.solvers.newton import LANES, Solution, minimise
 from mcode.solvers.objective import LogisticObjective, held_out_loss
-from mcode.solvers.threads import run_all
+from mcode.solvers.threads import n_threads, run_all
 
 Array = NDArray[Any]
 Columns = NDArray[np.intp]
@@ -75,8 +74,8 @@ class Fit:
 
     def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
         X = task.X[rows]
-        self._rotation = Rotation.of(X) if sp.issparse(X) else None
-        narrow = X if self._rotation is None else X @ self._rotation.basis
+        self._rotation = Rotation.of(X)
+        narrow = X if self._rotation is None else self._rotation.narrow(X, dtype)
         self._design = as_design(stack(narrow, task.parents[rows], dtype))
         self._target = task.target[rows]
         self._weight = None if task.weight is None else task.weight[rows]
@@ -112,13 +111,14 @@ class Fit:
             return 96
         return 64 if self._design.shape[1] < 8000 else 32
 
-    def blocks(self, columns: Columns) -> list[Columns]:
+    def blocks(self, columns: Columns, at_least: int = 1) -> list[Columns]:
         """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
         columns = columns[self.varies[columns]]
         if not len(columns):
             return []
         ordered = columns[np.argsort(self._ones[columns], kind="stable")]
-        return np.array_split(ordered, -(-len(ordered) // self._block_width))
+        width = min(self._block_width, max(LANES, -(-len(ordered) // at_least)))
+        return np.array_split(ordered, -(-len(ordered) // width))
 
     def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
         """Fit a block of columns, each with its own penalty, from `start` (in the task's coordinates) or from 0.
@@ -149,12 +149,12 @@ class Fit:
     def _narrow(self, W: Array) -> Array:
         if self._rotation is None:
             return W
-        return np.concatenate([self._rotation.basis.T @ W[: self._m], W[self._m :]])
+        return np.concatenate([self._rotation.basis.T @ W[: self._m], W[self._m :]]).astype(self._dtype)
 
     def _widen(self, W: Array) -> Array:
         if self._rotation is None:
             return W
-        return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]])
+        return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]]).astype(self._dtype)
 
 
 def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
@@ -187,7 +187,7 @@ def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, t
         part = fit.solve(block, penalty[block], None if start is None else start[:, at], tolerance)
         W[:, at], n_iter[at], norm[at], converged[at] = part.W, part.n_iter, part.gradient_norm, part.converged
 
-    run_all([partial(solve, block) for block in fit.blocks(columns)])
+    run_all([partial(solve, block) for block in fit.blocks(columns, at_least=n_threads())])
     return Solution(W, n_iter, norm, converged)
 
 

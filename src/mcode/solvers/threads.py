@@ -22,6 +22,11 @@ def _blas() -> Any:
     return ThreadpoolController()  # finding the libraries takes milliseconds: once is enough
 
 
+def n_threads() -> int:
+    """Return how many pieces of work run side by side."""
+    return int(joblib.cpu_count())
+
+
 def run_all(calls: Sequence[Callable[[], T]]) -> list[T]:
     """Return what each call returns, in order.
 
@@ -30,8 +35,8 @@ def run_all(calls: Sequence[Callable[[], T]]) -> list[T]:
     >>> run_all([lambda: 1, lambda: 2])
     [1, 2]
     """
-    n_threads = min(len(calls), int(joblib.cpu_count()))
-    if n_threads <= 1:
-        return [call() for call in calls]
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda call: call(), calls))
+    with _blas().limit(limits=1, user_api="blas"):
+        if min(len(calls), n_threads()) <= 1:
+            return [call() for call in calls]
+        with ThreadPoolExecutor(min(len(calls), n_threads())) as pool:
+            return list(pool.map(lambda call: call(), calls))
