@@ -73,13 +73,16 @@ class ResponseEncoding:
         return codes
 
     def _encode_column(self, column: NDArray[Any], values: NDArray[Any], name: str) -> Codes:
+        _refuse_missing(_missing(column), name)
         cells = _numbers(column, name) if values.dtype.kind == "i" else column
         second = cells == values[-1] if len(values) == 2 else cells != values[0]
         known = second | (cells == values[0])
         if not np.all(known):
             row = int(np.flatnonzero(~np.asarray(known))[0])
             raise InputError(
-                "Y", f"row {row}, column {name!r} holds {column[row]!r}", f"its values are {list(values.tolist())}"
+                "Y",
+                f"row {row}, column {name!r} holds {column[row : row + 1].tolist()[0]!r}",
+                f"its values are {list(values.tolist())}",
             )
         return np.asarray(second).astype(np.uint8)
 
@@ -95,10 +98,7 @@ class ResponseEncoding:
 
 
 def _as_table(Y: object) -> NDArray[Any]:
-    if sp.issparse(Y):
-        dense = np.asarray(Y.toarray())  # type: ignore[attr-defined]
-        return dense.astype(np.uint8) if dense.dtype.kind in "bu" else dense
-    table = table_to_array(Y)
+    table = np.asarray(Y.toarray()) if sp.issparse(Y) else table_to_array(Y)  # type: ignore[attr-defined]
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2:
@@ -127,13 +127,13 @@ def _is_numeric(column: NDArray[Any]) -> bool:
 def _values_of(column: NDArray[Any], name: str) -> NDArray[Any]:
     if _is_numeric(column):
         numbers = _numbers(column, name)
-        _refuse_missing(np.isnan(numbers.astype(np.float64)), name)
+        _refuse_missing(_missing(numbers), name)
         odd = ~np.isin(numbers, (0, 1))
         if odd.any():
             row = int(np.flatnonzero(odd)[0])
             raise InputError("Y", f"row {row}, column {name!r} holds {column[row]!s}", TWO_VALUES)
         return np.array([0, 1])
-    _refuse_missing(np.array([v is None or v != v for v in column]), name)
+    _refuse_missing(_missing(column), name)
     try:
         values = np.unique(column)
     except TypeError as error:
@@ -142,6 +142,15 @@ def _values_of(column: NDArray[Any], name: str) -> NDArray[Any]:
         shown = ", ".join(repr(str(v)) for v in values[:3])
         raise InputError("Y", f"column {name!r} has {len(values)} different values ({shown}, ...)", TWO_VALUES)
     return values
+
+
+def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which cells are NaN, None or the NA of pandas, whose comparisons have no truth value."""
+    if column.dtype.kind == "f":
+        return np.asarray(np.isnan(column))
+    if column.dtype != object:
+        return np.zeros(len(column), bool)
+    return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in column], bool)
 
 
 def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
