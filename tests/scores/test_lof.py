@@ -73,6 +73,15 @@ def test_distances_that_float32_cannot_see_are_exact():
     np.testing.assert_allclose(LOFScore(k=10).fit_outlier_score(M), expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_units_do_not_matter(unit):
+    M = np.random.default_rng(0).random((100, 3))
+    score, scaled = LOFScore(k=5).fit(M), LOFScore(k=5).fit(M * unit)
+    np.testing.assert_allclose(scaled.training_score_, score.training_score_, rtol=1e-6)
+    far = np.array([[1e45, 0.0, 1.0]])
+    np.testing.assert_allclose(scaled.outlier_score(far * unit), score.outlier_score(far), rtol=1e-6)
+
+
 def test_copies_with_different_last_bits_are_copies():
     base = np.random.default_rng(0).random((5, 4))
     M = np.repeat(base, 20, axis=0)

@@ -121,6 +121,8 @@ class _DenseRows:
         self._queries, self._reference = np.ascontiguousarray(queries), np.ascontiguousarray(reference)
         self._middle = self._reference.mean(axis=0)
         centred = self._reference - self._middle  # short rows: the rounding error grows with their length
+        self._unit = float(np.abs(centred).max()) or 1.0  # float32 neither overflows nor underflows
+        centred /= self._unit
         squares = squared_lengths(centred)
         # One product gives |b|^2 - 2ab: the rows [b, |b|^2] against the queries [-2a, 1].
         self._double = np.hstack([centred, squares[:, None]])
@@ -128,14 +130,15 @@ class _DenseRows:
 
     def candidates(self, first: int, last: int, own: Indices, n_nearest: int) -> tuple[Indices, NDArray[np.int32]]:
         """Return lists of candidates, which hold every neighbour."""
-        A = self._queries[first:last] - self._middle
+        A = (self._queries[first:last] - self._middle) / self._unit
         squares = squared_lengths(A)
         A = np.hstack([-2.0 * A, np.ones((A.shape[0], 1))])
         most = 4 * n_nearest + 64
-        starts, index = _candidates(
-            A.astype(np.float32) @ self._single.T, squares, own, n_nearest, self._error(np.float32), most
-        )
-        again = np.flatnonzero(np.diff(starts) > most)
+        with np.errstate(over="ignore", invalid="ignore"):  # a query beyond float32 is searched again below
+            values = A.astype(np.float32) @ self._single.T
+        starts, index = _candidates(values, squares, own, n_nearest, self._error(np.float32), most)
+        sizes = np.diff(starts)
+        again = np.flatnonzero((sizes > most) | (sizes < n_nearest))
         if not again.size:
             return starts, index
         values = A[again] @ self._double.T
