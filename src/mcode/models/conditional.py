@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike, check_matrix
@@ -58,7 +59,8 @@ class ConditionalModel(BaseEstimator, ABC):
         """Return log P(y_j | x, parents of j) of what was observed, shape (n, d)."""
         check_is_fitted(self, "conditionals_")
         features, codes = check_rows(X, Y, self.encoding_, self.n_features_in_)
-        assert self.conditionals_ is not None
+        if self.conditionals_ is None:
+            raise NotFittedError("This model was cross-fitted with final=False: it has no model for new rows.")
         return self.conditionals_.log_proba(features, codes)
 
     def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
