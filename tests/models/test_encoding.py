@@ -1,0 +1,134 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mcode.errors import InputError
+from mcode.models.encoding import ResponseEncoding
+
+CODES = np.array([[0, 1, 1], [1, 0, 1], [0, 0, 0]], dtype=np.uint8)
+TEXT = np.array(["no", "yes"])[CODES]
+
+SAME_TABLE = {
+    "uint8": CODES,
+    "bool": CODES.astype(bool),
+    "int64": CODES.astype(np.int64),
+    "float32": CODES.astype(np.float32),
+    "float64": CODES.astype(np.float64),
+    "objects": CODES.astype(object),
+    "nested lists": CODES.tolist(),
+    "columns first": np.asfortranarray(CODES),
+    "every other column": np.repeat(CODES.astype(bool), 2, axis=1)[:, ::2],
+    "text": TEXT,
+    "text objects": TEXT.astype(object),
+    "csr floats": sp.csr_matrix(CODES.astype(np.float64)),
+    "csr bool": sp.csr_matrix(CODES.astype(bool)),
+    "csc integers": sp.csc_array(CODES.astype(np.int32)),
+    "pandas": pd.DataFrame(CODES, columns=["a", "b", "c"]),
+    "pandas bool": pd.DataFrame(CODES.astype(bool)),
+    "pandas text": pd.DataFrame(TEXT),
+    "pandas categories": pd.DataFrame(TEXT).astype("category"),
+    "pandas mixed": pd.DataFrame({"a": CODES[:, 0], "b": TEXT[:, 1], "c": CODES[:, 2].astype(bool)}),
+    "polars": pl.DataFrame(CODES, schema=["a", "b", "c"]),
+    "polars text": pl.DataFrame({name: TEXT[:, j].tolist() for j, name in enumerate("abc")}),
+    "polars mixed": pl.DataFrame({"a": CODES[:, 0], "b": TEXT[:, 1].tolist(), "c": CODES[:, 2].astype(bool)}),
+}
+
+
+@pytest.mark.parametrize("name", SAME_TABLE)
+def test_every_way_to_write_two_values_gives_the_same_codes(name):
+    encoding = ResponseEncoding.of(SAME_TABLE[name])
+    codes = encoding.encode(SAME_TABLE[name])
+    assert codes.dtype == np.uint8
+    np.testing.assert_array_equal(codes, CODES)
+
+
+@pytest.mark.parametrize("name", ["int64", "text", "pandas mixed"])
+def test_decoding_gives_back_what_was_encoded(name):
+    table = SAME_TABLE[name]
+    encoding = ResponseEncoding.of(table)
+    decoded = encoding.decode(encoding.encode(table))
+    np.testing.assert_array_equal(decoded, table.to_numpy() if hasattr(table, "to_numpy") else table)
+
+
+@given(arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=st.integers(0, 1)))
+def test_codes_of_numbers_are_the_numbers(Y):
+    encoding = ResponseEncoding.of(Y)
+    np.testing.assert_array_equal(encoding.encode(Y), Y)
+    np.testing.assert_array_equal(encoding.encode(Y.astype(float)), Y)
+    np.testing.assert_array_equal(encoding.decode(encoding.encode(Y)), Y)
+
+
+def test_columns_keep_their_names():
+    assert ResponseEncoding.of(SAME_TABLE["pandas"]).names == ["a", "b", "c"]
+    assert ResponseEncoding.of(SAME_TABLE["polars"]).names == ["a", "b", "c"]
+    assert ResponseEncoding.of(CODES).names == ["0", "1", "2"]
+
+
+def test_a_single_response_may_be_a_plain_sequence():
+    for column in ([0, 1, 1], pd.Series([0, 1, 1]), pl.Series([0, 1, 1]), np.array([0, 1, 1])):
+        np.testing.assert_array_equal(ResponseEncoding.of(column).encode(column), [[0], [1], [1]])
+
+
+def test_a_number_seen_once_only_keeps_its_code():
+    encoding = ResponseEncoding.of(np.ones((3, 1)))
+    np.testing.assert_array_equal(encoding.encode(np.array([[0.0], [1.0]])), [[0], [1]])
+
+
+def test_a_text_that_never_came_in_a_one_valued_column_is_the_other_value():
+    encoding = ResponseEncoding.of(np.array([["x"], ["x"]]))
+    np.testing.assert_array_equal(encoding.encode(np.array([["x"], ["new"]])), [[0], [1]])
+
+
+REFUSED = {
+    "three numbers": (np.array([[0, 1], [2, 0]]), "Y: row 1, column '0' holds 2; each response may have two values"),
+    "three small numbers": (np.array([[0, 3]], np.uint8), "Y: row 0, column '1' holds 3; each response may have"),
+    "continuous": (np.array([[0.0], [0.25]]), "Y: row 1, column '0' holds 0.25; each response may have two values"),
+    "negative": (np.array([[-1], [1]]), "Y: row 0, column '0' holds -1; each response may have two values"),
+    "named": (pd.DataFrame({"a": [0, 1], "b": [1, 7]}), "Y: row 1, column 'b' holds 7; each response may have two"),
+    "three texts": (np.array([["a"], ["b"], ["c"]]), "Y: column '0' has 3 different values ('a', 'b', 'c', ...)"),
+    "NaN": (np.array([[0.0], [np.nan]]), "Y: row 1, column '0' is missing (NaN); fill or drop"),
+    "None among numbers": (np.array([[0], [None]], object), "Y: row 1, column '0' is missing (NaN); fill or drop"),
+    "None among texts": (np.array([["a"], [None]], object), "Y: row 1, column '0' is missing (NaN); fill or drop"),
+    "pandas NA": (pd.DataFrame({"a": [True, None]}, dtype="boolean"), "Y: row 1, column 'a' is missing (NaN)"),
+    "pandas text NA": (pd.DataFrame({"a": ["x", None]}, dtype="string"), "Y: row 1, column 'a' is missing (NaN)"),
+    "polars null": (pl.DataFrame({"a": [True, None]}), "Y: row 1, column 'a' is missing (NaN)"),
+    "mixed types": (np.array([["a"], [1]], object), "Y: column '0' mixes values of different types; each response may"),
+    "three dimensions": (np.zeros((2, 2, 2)), "Y: it has 3 dimensions; a table of rows and responses is expected"),
+    "no rows": (np.zeros((0, 2)), "Y: it is empty (shape (0, 2)); at least one row and one response are needed"),
+    "no columns": (np.zeros((2, 0)), "Y: it is empty (shape (2, 0)); at least one row and one response are needed"),
+    "sparse no rows": (sp.csr_matrix((0, 2)), "Y: it is empty (shape (0, 2)); at least one row"),
+    "sparse no columns": (sp.csr_matrix((2, 0)), "Y: it is empty (shape (2, 0)); at least one row"),
+    "sparse, two": (sp.csr_matrix(np.array([[0, 2]])), "Y: row 0, column '1' holds 2; each response may have"),
+    "sparse, large": (sp.csr_matrix(np.array([[256]], np.uint16)), "Y: row 0, column '0' holds 256; each response"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_anything_else_is_refused_in_one_sentence(name):
+    table, sentence = REFUSED[name]
+    with pytest.raises(InputError) as caught:
+        ResponseEncoding.of(table)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "scored", "sentence"),
+    [
+        (CODES, CODES[:, :2], "Y: it has 2 columns; the model was fitted on 3 responses."),
+        (CODES, np.array([[0, 1, 2]], np.uint8), "Y: row 0, column '2' holds 2; each response may have two values"),
+        (CODES, np.array([[0.0, 1.0, 0.5]]), "Y: row 0, column '2' holds 0.5; its values are [0, 1]."),
+        (CODES, np.array([["no", "no", "no"]]), "Y: column '0' mixes numbers with other values; each response may"),
+        (TEXT, np.array([["no", "si", "no"]]), "Y: row 0, column '1' holds 'si'; its values are ['no', 'yes']"),
+        (CODES, np.array([[0.0, np.nan, 0.0]]), "Y: row 0, column '1' is missing (NaN); fill or drop"),
+    ],
+)
+def test_a_value_that_was_not_there_in_training_is_refused(fitted, scored, sentence):
+    encoding = ResponseEncoding.of(fitted)
+    with pytest.raises(InputError) as caught:
+        encoding.encode(scored)
+    assert str(caught.value).startswith(sentence)

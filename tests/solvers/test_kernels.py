@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from mcode.solvers.kernels import (
+    add_scaled,
+    column_dots,
+    conjugate_direction,
+    conjugate_step,
+    gather,
+    log_likelihood,
+    residual_and_curvature,
+)
+
+PRECISION = {np.float32: 3e-6, np.float64: 1e-13}
+both_precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+LOGITS = np.concatenate(
+    [np.linspace(-50, 50, 1001), [-1e4, -750.0, -708.0, -87.5, -1e-8, 0.0, 1e-8, 87.5, 708.0, 750.0, 1e4]]
+)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 40), st.integers(1, 9))
+def test_gather_is_a_sparse_product(seed, n, p, b):
+    rng = np.random.default_rng(seed)
+    A = sp.random(n, p, rng.random(), "csr", random_state=rng)
+    D, out = rng.normal(size=(p, b)), np.full((n, b), np.nan)
+    gather(A.indptr.astype(np.uint32), A.indices.astype(np.uint32), A.data, D, out)
+    np.testing.assert_allclose(out, A.toarray() @ D, atol=1e-12)
+
+
+@both_precisions
+def test_residual_and_curvature_are_those_of_the_logistic_loss(dtype):
+    eta = np.repeat(LOGITS[:, None], 2, axis=1).astype(dtype)
+    target = np.tile(np.array([0, 1], dtype), (len(eta), 1))
+    residual, curvature = np.empty_like(eta), np.empty_like(eta)
+    residual_and_curvature(eta, target, residual, curvature)
+    p = expit(eta.astype(np.float64))
+    np.testing.assert_allclose(residual, p - target, atol=PRECISION[dtype])
+    np.testing.assert_allclose(curvature, p * expit(-eta.astype(np.float64)), atol=PRECISION[dtype])
+
+
+@both_precisions
+def test_log_likelihood_keeps_its_relative_precision(dtype):
+    eta = np.repeat(LOGITS[:, None], 2, axis=1).astype(dtype)
+    target = np.tile(np.array([0, 1], dtype), (len(eta), 1))
+    out = np.empty_like(eta)
+    log_likelihood(eta, target, out)
+    sign = np.where(target == 1, 1.0, -1.0)
+    expected = -np.logaddexp(0.0, -sign * eta.astype(np.float64))
+    np.testing.assert_allclose(out, expected, rtol=PRECISION[dtype], atol=1e-37 if dtype is np.float32 else 1e-300)
+
+
+@both_precisions
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 1000])
+def test_column_dots_are_inner_products_of_columns(dtype, n):
+    rng = np.random.default_rng(n)
+    A, B = rng.normal(size=(2, n, 5)).astype(dtype)
+    np.testing.assert_allclose(column_dots(A, B), (A.astype(np.float64) * B).sum(axis=0), atol=n * PRECISION[dtype])
+
+
+@both_precisions
+def test_one_conjugate_step_moves_and_measures(dtype):
+    rng = np.random.default_rng(0)
+    step, D, HD, residual = rng.normal(size=(4, 300, 6)).astype(dtype)
+    diagonal = rng.random((300, 6)).astype(dtype)
+    alpha = rng.normal(size=6).astype(dtype)
+    expected_step, expected_residual = step + alpha * D, residual - alpha * HD
+    rz, rr = conjugate_step(step, D, HD, residual, diagonal, alpha)
+    tolerance = 1e3 * PRECISION[dtype]
+    np.testing.assert_allclose(step, expected_step, atol=tolerance)
+    np.testing.assert_allclose(residual, expected_residual, atol=tolerance)
+    np.testing.assert_allclose(rz, (expected_residual**2 * diagonal).sum(axis=0), rtol=tolerance)
+    np.testing.assert_allclose(rr, (expected_residual**2).sum(axis=0), rtol=tolerance)
+
+
+@both_precisions
+def test_a_new_conjugate_direction_keeps_a_share_of_the_old_one(dtype):
+    rng = np.random.default_rng(0)
+    D, residual, diagonal = rng.normal(size=(3, 40, 6)).astype(dtype)
+    beta = rng.normal(size=6).astype(dtype)
+    expected = residual * diagonal + beta * D
+    conjugate_direction(D, residual, diagonal, beta)
+    np.testing.assert_allclose(D, expected, atol=10 * PRECISION[dtype])
+
+
+def test_scaled_columns_are_added():
+    rng = np.random.default_rng(0)
+    out, D, scale = rng.normal(size=(7, 3)), rng.normal(size=(7, 3)), rng.normal(size=3)
+    expected = out + scale * D
+    add_scaled(out, D, scale)
+    np.testing.assert_allclose(out, expected, atol=1e-14)
