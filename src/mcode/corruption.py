@@ -77,7 +77,7 @@ class Flip(ErrorKind):
     k: int = 1
 
     def __post_init__(self) -> None:
-        if not self.k >= 1:
+        if not (isinstance(self.k, int | np.integer) and self.k >= 1):
             raise ParameterError("k", self.k, "a whole number of at least 1")
 
     def corrupt(self, Y: Codes, rng: np.random.Generator) -> Codes:
@@ -130,7 +130,7 @@ class Noise(ErrorKind):
     e: float = 0.01
 
     def __post_init__(self) -> None:
-        if not self.e > 0:
+        if not 0 < self.e < np.inf:
             raise ParameterError("e", self.e, "a positive number")
 
     def corrupt(self, Y: Codes, rng: np.random.Generator) -> Codes:
