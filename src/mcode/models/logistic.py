@@ -42,7 +42,7 @@ class BatchLogistic(BaseEstimator):
     ----------
     penalty : "cv" or float or array of shape (d,), default="cv"
         A number is used for all responses. With "cv" each response gets, by cross-validated log-loss on a grid from
-        1e4 to 1e-4, its own penalty or the one that serves all responses best, whichever predicts better.
+        1e4 to 1e-4, its own penalty, or all get the one that serves them best together if that predicts better.
     scale : bool or None, default=None
         Bring dense features to mean 0 and standard deviation 1 first. None does so when the penalty is searched: a
         penalty given as a number speaks of the features as they are. Sparse features are never scaled.
@@ -97,7 +97,9 @@ class BatchLogistic(BaseEstimator):
             found = search(task, fold_of_row)
             penalty, folds = found.penalty, found.folds
         fit_folds(folds, penalty, FOLD_TOLERANCE)
-        cross = CrossFit(fold_of_row, [LinearConditionals.of(fold.W, X.shape[1], scaling, penalty) for fold in folds])
+        cross = CrossFit(
+            fold_of_row, [LinearConditionals.of(fold.coefficients(), X.shape[1], scaling, penalty) for fold in folds]
+        )
         if not final:
             return cross, None
         tolerance = SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE
@@ -206,7 +208,7 @@ def _task(X: Matrix, Y: Codes, parents: Parents) -> Task:
 
 def _mean_of(folds: list[Fold]) -> Array:
     """Return where the fit on all rows starts: the mean of the folds' coefficients."""
-    return np.asarray(np.mean([fold.W for fold in folds], axis=0, dtype=np.float32))
+    return np.asarray(np.mean([fold.coefficients() for fold in folds], axis=0, dtype=np.float32))
 
 
 def _finish(task: Task, penalty: Floats, start: Array | None, scaling: Scaling, tolerance: float) -> LinearConditionals:

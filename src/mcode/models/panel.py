@@ -30,6 +30,10 @@ class Panel:
     Y: Codes
     views: Views
 
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Panel:
+        """Return some of the rows."""
+        return Panel(self.Y[rows], {name: view[rows] for name, view in self.views.items()})
+
     @property
     def rho(self) -> Floats:
         """The detector's own rho."""

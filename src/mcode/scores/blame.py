@@ -15,6 +15,7 @@ from mcode.solvers.kernels import log_likelihood
 from mcode.solvers.path import Task, fit_all
 
 MOST_CELLS = 20_000  # per kind of error
+CELLS_AT_ONCE = 500_000  # nine features of each are in memory together
 PENALTY = 1.0
 TOLERANCE = 1e-4
 
@@ -50,8 +51,7 @@ def _largest_of_others(values: Floats) -> Floats:
 def sample_cells(panel: Panel, wrong: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
     """Return features and truth of the cells of some corrupted rows, at most MOST_CELLS of them."""
     rows = rng.permutation(len(wrong))[: max(1, MOST_CELLS // wrong.shape[1])]
-    some = Panel(panel.Y[rows], {name: view[rows] for name, view in panel.views.items()})
-    features = cell_features(some)
+    features = cell_features(panel[rows])
     return features.reshape(-1, features.shape[2]), wrong[rows].ravel()
 
 
@@ -78,7 +78,10 @@ class Blame:
 
     def probability(self, panel: Panel) -> Floats:
         """Return the probability of each cell, shape (n, d)."""
-        eta = ((cell_features(panel) - self.center) / self.scale) @ self.w[:-1] + self.w[-1]
-        log_probability = np.empty_like(eta)
-        log_likelihood(eta, np.ones_like(eta), log_probability)
-        return np.asarray(np.exp(log_probability))
+        out = np.empty(panel.Y.shape)
+        at_once = max(1, CELLS_AT_ONCE // panel.Y.shape[1])
+        for start in range(0, len(out), at_once):
+            rows = slice(start, start + at_once)
+            eta = ((cell_features(panel[rows]) - self.center) / self.scale) @ self.w[:-1] + self.w[-1]
+            log_likelihood(eta, np.ones_like(eta), out[rows])
+        return np.exp(out, out=out)

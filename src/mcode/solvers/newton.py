@@ -70,13 +70,14 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
     for _ in range(max_iter + 1):
         # 1. converged columns leave the batch, and so do those that rounding keeps from coming closer
         now = np.sqrt(column_dots(point.gradient, point.gradient)) / scale[batch]
-        relative[batch], W[:, batch] = now, point.W
+        relative[batch] = now
         stuck = (now > 0.7 * before) & (before < 1e-3)
         moving = (now > tolerance[batch]) & ~stuck & (n_iter[batch] < max_iter)
         if not moving.any():
             break
         keep = _whole_lanes(moving, now)
         if len(keep) < len(batch):
+            W[:, batch] = point.W
             batch, moving, now = batch[keep], moving[keep], now[keep]
             point = point.columns(keep)
         before = np.where(moving, now, np.inf)
@@ -85,6 +86,7 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
         # 3. the length of the step
         point = _walk(point, step)
         n_iter[batch[moving]] += 1
+    W[:, batch] = point.W
     return Solution(W, n_iter, relative * scale, relative <= tolerance)
 
 

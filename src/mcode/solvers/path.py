@@ -61,8 +61,8 @@ class Task:
 class Fit:
     """The columns of a task, fitted on some of its rows.
 
-    Coefficients are passed in and out in the task's own coordinates, [X | parents | 1]; inside, a wide sparse X is
-    rotated into fewer columns (`design.Rotation`).
+    It works in coordinates of its own, in which X is rotated (`design.Rotation`): coefficients go in through `narrow`
+    and come out through `widen`, which know the task's coordinates [X | parents | 1].
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class Fit:
     def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
         X = task.X[rows]
         self._rotation = Rotation.of(X)
-        narrow = X if self._rotation is None else self._rotation.narrow(X, dtype)
-        self._design = as_design(stack(narrow, task.parents[rows], dtype))
+        self._dtype = np.dtype(dtype)
+        self._design = as_design(self.stack(X, task.parents[rows]))
         self._target = task.target[rows]
         self._weight = None if task.weight is None else task.weight[rows]
         self._free = None if task.free.all() else task.free
-        self._dtype = np.dtype(dtype)
-        self._m, self._m_narrow = X.shape[1], narrow.shape[1]
+        self._m = X.shape[1]
+        self._m_narrow = self._design.shape[1] - task.parents.shape[1] - 1
         self._scale = np.full(task.n_columns, np.nan)
         total, ones = self._count()
         self.varies = (ones > 0) & (ones < total)
@@ -96,10 +96,7 @@ class Fit:
         return self._weight.sum(axis=0, dtype=np.float64), ones
 
     def constant(self, columns: Columns) -> Array:
-        """Return coefficients that predict the base rate of some columns, in the task's coordinates."""
-        return self._widen(self._constant(columns))
-
-    def _constant(self, columns: Columns) -> Array:
+        """Return coefficients that predict the base rate of some columns."""
         W = np.zeros((self._design.shape[1], len(columns)), self._dtype)
         W[-1] = np.log(self.base_rate[columns]) - np.log1p(-self.base_rate[columns])
         return W
@@ -121,7 +118,7 @@ class Fit:
         return np.array_split(ordered, -(-len(ordered) // width))
 
     def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
-        """Fit a block of columns, each with its own penalty, from `start` (in the task's coordinates) or from 0.
+        """Fit a block of columns, each with its own penalty, from `start` or from the base rate.
 
         The relative tolerance shrinks with the root of a penalty below 1: a fit at a tiny penalty that is stopped
         early looks regularised, wins the search, and then overfits when it is fitted to the end.
@@ -131,14 +128,12 @@ class Fit:
         again = np.arange(len(padded)) % b
         objective = self._objective(padded, penalty[again])
         if np.isnan(self._scale[columns]).any():
-            gradient = objective.at(self._constant(padded)).gradient
+            gradient = objective.at(self.constant(padded)).gradient
             self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
-        W = self._constant(padded) if start is None else self._narrow(start[:, again])
+        W = self.constant(padded) if start is None else start[:, again]
         tolerances = tolerance * np.minimum(1.0, np.sqrt(penalty[again]))
         solution = minimise(objective, W, self._scale[padded], tolerances)
-        return Solution(
-            self._widen(solution.W[:, :b]), solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b]
-        )
+        return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
         free = None if self._free is None else np.ascontiguousarray(self._free[:, columns])
@@ -146,12 +141,18 @@ class Fit:
         target = self._target[:, columns].astype(self._dtype)
         return LogisticObjective(self._design, target, penalty.astype(self._dtype), free, weight)
 
-    def _narrow(self, W: Array) -> Array:
+    def stack(self, X: Matrix, parents: Array) -> Matrix:
+        """Return [X | parents | 1] of any rows in these coordinates."""
+        return stack(X if self._rotation is None else self._rotation.narrow(X, self._dtype), parents, self._dtype)
+
+    def narrow(self, W: Array) -> Array:
+        """Return coefficients of the task's coordinates in these."""
         if self._rotation is None:
             return W
         return np.concatenate([self._rotation.basis.T @ W[: self._m], W[self._m :]]).astype(self._dtype)
 
-    def _widen(self, W: Array) -> Array:
+    def widen(self, W: Array) -> Array:
+        """Return coefficients of these coordinates in the task's."""
         if self._rotation is None:
             return W
         return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]]).astype(self._dtype)
@@ -177,6 +178,7 @@ def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float) 
 def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
     """Fit `columns` in parallel blocks; `start` has one column for each of them."""
     W = fit.constant(columns)
+    start = None if start is None else fit.narrow(start)
     n_iter, norm = np.zeros(len(columns), np.intp), np.zeros(len(columns))
     converged = np.ones(len(columns), bool)
     place = np.full(int(columns.max(initial=0)) + 1, -1)
@@ -188,18 +190,22 @@ def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, t
         W[:, at], n_iter[at], norm[at], converged[at] = part.W, part.n_iter, part.gradient_norm, part.converged
 
     run_all([partial(solve, block) for block in fit.blocks(columns, at_least=n_threads())])
-    return Solution(W, n_iter, norm, converged)
+    return Solution(fit.widen(W), n_iter, norm, converged)
 
 
 class Fold:
-    """One fold: a fit on the other rows, its coefficients, and the rows held out."""
+    """One fold: a fit on the other rows, its coefficients (in the coordinates of the fit), and the rows held out."""
 
     def __init__(self, task: Task, held_out: NDArray[np.bool_], dtype: Any) -> None:
         self.rows = np.flatnonzero(held_out)
         self.fit = Fit(task, np.flatnonzero(~held_out), dtype)
         self.W = self.fit.constant(np.arange(task.n_columns))
-        self._Z = stack(task.X[self.rows], task.parents[self.rows], dtype)
+        self._Z = self.fit.stack(task.X[self.rows], task.parents[self.rows])
         self._target = task.target[self.rows]
+
+    def coefficients(self) -> Array:
+        """Return the coefficients of every column in the task's coordinates."""
+        return self.fit.widen(self.W)
 
     def held_out_loss(self, columns: Columns, W: Array) -> Floats:
         """Return the summed loss of some columns with coefficients W on the rows held out."""
@@ -214,7 +220,7 @@ class Search:
     ----------
     penalty : (b,) array, the penalty of each column
     loss : (len(GRID), n_folds, b) array of held-out losses, NaN where the walk did not go
-    folds : the folds, whose `W` holds the coefficients at the chosen penalty
+    folds : the folds, with their coefficients at the chosen penalty
     """
 
     penalty: Floats
@@ -277,23 +283,22 @@ class _Walk:
         self._move(at, columns[self.loss[at][:, columns].sum(axis=0) < before[columns]])
 
     def settle_on_pooled(self) -> None:
-        """Move to the penalty that serves all columns best those columns that their own choice serves worse.
+        """Give all columns the one penalty that serves them best together, if that predicts better.
 
-        Both are judged by folds that had no say: a column's own choice for a fold is made on the other folds. (A rare
-        response has a flat, noisy curve of losses, and the penalty it would choose for itself is mostly noise.)
+        Both ways are judged on folds that had no say: a column's own choice for a fold is made on the other folds.
+        Where a column was not fitted with the pooled penalty, the loss at the end of its walk stands for it; losses
+        rise beyond that, so if pooling does not win even so, no fit is needed to know it.
         """
-        total = self.loss.sum(axis=1)
-        pooled = int(_fill_from_nearest(total).sum(axis=1).argmin())
-        unvisited = np.flatnonzero(np.isnan(total[pooled]))
-        if len(unvisited):
-            self._fit(pooled, unvisited)
+        filled = _fill_from_nearest(self.loss.sum(axis=1))
+        pooled = int(filled.sum(axis=1).argmin())
         without_fold = np.nan_to_num(self.loss.sum(axis=1, keepdims=True) - self.loss, nan=np.inf)
-        own = np.take_along_axis(self.loss, without_fold.argmin(axis=0)[None], axis=0)[0].sum(axis=0)
-        movers = np.flatnonzero((self.loss[pooled].sum(axis=0) < own) & (self.best != pooled))
-        elsewhere = np.setdiff1d(movers, unvisited)  # their coefficients at the pooled penalty were not kept
-        if len(elsewhere):
-            self._fit(pooled, elsewhere)
-        self._move(pooled, movers)
+        own = np.take_along_axis(self.loss, without_fold.argmin(axis=0)[None], axis=0).sum()
+        if filled[pooled].sum() >= own:
+            return
+        movers = np.flatnonzero(self.best != pooled)
+        self._fit(pooled, movers)
+        if self.loss[pooled].sum() < own:
+            self._move(pooled, movers)
 
     def _move(self, at: int, columns: Columns) -> None:
         self.best[columns] = at

@@ -25,14 +25,14 @@ LOG_LARGEST = float(np.log1p(-1e-12))
 
 
 def floored(log_rho: Floats) -> Floats:
-    """Keep log rho away from 0 and from minus infinity: the one place where rho is floored.
+    """Keep log rho away from 0 and from minus infinity, in place: the one place where rho is floored.
 
     Examples
     --------
     >>> np.exp(floored(np.array([-1e9, 0.0])))
     array([1.e-12, 1.e+00])
     """
-    return np.clip(log_rho, LOG_SMALLEST, LOG_LARGEST)
+    return np.clip(log_rho, LOG_SMALLEST, LOG_LARGEST, out=log_rho)
 
 
 class RhoSpace:
