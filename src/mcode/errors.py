@@ -92,3 +92,31 @@ class NotConvergedWarning(UserWarning):
             f"{len(self.columns)} of the fitted models did not converge ({shown}): largest relative gradient "
             f"{self.worst:.1e}. Scale the features, raise the penalty or max_iter."
         )
+
+
+class DataFormatError(McodeError, ValueError):
+    """A file or table that cannot be read: names it, the line where it is known, what came and what is allowed.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, or what stands for it ("the pandas table").
+    line : int or None, default=None
+        Line of the file, counted from 1.
+    reason : str
+        What was found, and what is allowed or the way out.
+
+    Examples
+    --------
+    >>> raise DataFormatError("scene.arff", line=41, reason="value 'maybe' is not among the declared values {0, 1}")
+    Traceback (most recent call last):
+    mcode.errors.DataFormatError: scene.arff, line 41: value 'maybe' is not among the declared values {0, 1}.
+    """
+
+    def __init__(self, path: object, line: int | None = None, reason: str = "it cannot be read") -> None:
+        self.path, self.line, self.reason = str(path), line, reason
+        super().__init__(self.path, line, reason)
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}, line {self.line}"
+        return f"{place}: {self.reason}."

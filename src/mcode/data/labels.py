@@ -1,0 +1,207 @@
+"""Which columns are responses, and what their two values are."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._optional import require
+from mcode.data.columns import Columns
+from mcode.data.features import NO_OF, YES_OF, as_no_yes, number_text
+from mcode.errors import DataFormatError, ParameterError
+from mcode.models.encoding import TWO_VALUES, Codes
+
+MissingLabels: TypeAlias = Literal["refuse", "drop"]
+TwoValues: TypeAlias = tuple[str, str]
+
+ZERO_ONE: TwoValues = ("0", "1")
+
+
+@dataclass(frozen=True)
+class Responses:
+    """The responses of a file: codes, names, how the two values of each are written, and which rows are known."""
+
+    codes: Codes
+    names: tuple[str, ...]
+    values: tuple[TwoValues, ...]
+    known: NDArray[np.bool_]
+
+
+def as_patterns(parameter: str, patterns: object) -> list[str]:
+    """Return one pattern or several as a list."""
+    if isinstance(patterns, str):
+        return [patterns]
+    listed: list[Any] = list(patterns) if isinstance(patterns, Iterable) else [patterns]
+    if not all(isinstance(pattern, str) for pattern in listed):
+        raise ParameterError(parameter, patterns, "a column name, a pattern such as 'dx_*', or a list of them")
+    return listed
+
+
+def match_columns(source: str, names: Sequence[str], patterns: Sequence[str], role: str) -> list[str]:
+    """Return the names that match any of the patterns, in the order of the file; each pattern must match something.
+
+    Examples
+    --------
+    >>> match_columns("visits.csv", ["age", "dx_a", "dx_b"], ["dx_*"], "label")
+    ['dx_a', 'dx_b']
+    >>> match_columns("visits.csv", ["age", "dx_a"], ["rx_*"], "label")
+    Traceback (most recent call last):
+    mcode.errors.DataFormatError: visits.csv: no column matches the label pattern 'rx_*'; the columns are 'age', 'dx_a'.
+    """
+    chosen: set[str] = set()
+    for pattern in patterns:
+        found = [name for name in names if name == pattern] or [name for name in names if fnmatchcase(name, pattern)]
+        if not found:
+            raise DataFormatError(
+                source, reason=f"no column matches the {role} pattern {pattern!r}; {_known(names, pattern)}"
+            )
+        chosen.update(found)
+    return [name for name in names if name in chosen]
+
+
+def _known(names: Sequence[str], wanted: str) -> str:
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.7) if len(names) <= 5000 else []
+    if near:
+        return f"did you mean {near[0]!r}?"
+    shown = ", ".join(repr(name) for name in names[:8])
+    return f"the columns are {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def check_column(source: str, names: Sequence[str], wanted: str, role: str) -> str:
+    """Return `wanted` if it is a column."""
+    if wanted not in names:
+        raise DataFormatError(source, reason=f"there is no {role} column {wanted!r}; {_known(names, wanted)}")
+    return wanted
+
+
+def responses_of(
+    columns: Columns, names: Sequence[str], values: Sequence[TwoValues] | None, missing: MissingLabels
+) -> Responses:
+    """Return the named columns as codes 0 and 1.
+
+    Parameters
+    ----------
+    columns : Columns
+    names : list of str
+    values : list of pairs or None
+        The two values of each response, known from earlier data; None finds them.
+    missing : "refuse" or "drop"
+        What to do with rows where a response is missing.
+    """
+    codes = np.zeros((columns.n_rows, len(names)), np.uint8)
+    known = np.ones(columns.n_rows, bool)
+    written: list[TwoValues] = []
+    for j, name in enumerate(names):
+        reader = _from_numbers if name in columns.number_names else _from_texts
+        codes[:, j], there, pair = reader(columns, name, None if values is None else values[j])
+        written.append(pair)
+        if missing == "refuse" and not there.all():
+            raise _missing(columns.source, name, there)
+        known &= there
+    if not known.any():
+        raise DataFormatError(columns.source, reason="every row lacks the value of some label")
+    return Responses(codes, tuple(names), tuple(written), known)
+
+
+def _missing(source: str, name: str, there: NDArray[np.bool_]) -> DataFormatError:
+    rows = np.flatnonzero(~there)
+    more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
+    return DataFormatError(
+        source,
+        reason=f"row {rows[0]}{more}, counted from 0, has no value for label {name!r}; "
+        "fill it, or leave such rows out with missing_labels='drop'",
+    )
+
+
+Column: TypeAlias = tuple[Codes, NDArray[np.bool_], TwoValues]
+
+
+def _from_numbers(columns: Columns, name: str, values: TwoValues | None) -> Column:
+    cells = columns.number(name)
+    there = ~np.isnan(cells)
+    if name in columns.no_yes and values in (None, columns.no_yes[name]):
+        return np.nan_to_num(cells).astype(np.uint8), there, columns.no_yes[name]
+    found = np.unique(cells[there])
+    if values in (None, ZERO_ONE) and np.isin(found, (0, 1)).all():
+        return np.nan_to_num(cells).astype(np.uint8), there, ZERO_ONE
+    texts = [number_text(value) for value in found[:50]]
+    pair = _pair(columns.source, name, texts, len(found), values)
+    second = [value for value, text in zip(found.tolist(), texts, strict=False) if text == pair[1]]
+    return np.isin(cells, second).astype(np.uint8), there, pair
+
+
+def _from_texts(columns: Columns, name: str, values: TwoValues | None) -> Column:
+    compute = require("pyarrow.compute", extra="tables")
+    arrow = require("pyarrow", extra="tables")
+    cells = columns.texts[name].cast(arrow.string()).combine_chunks()
+    distinct = [value for value in compute.unique(cells).to_pylist() if value is not None]
+    pair = _pair(columns.source, name, sorted(distinct), len(distinct), values)
+    there = np.asarray(cells.is_valid())
+    code = np.asarray(compute.fill_null(compute.equal(cells, pair[1]), False))
+    return code.astype(np.uint8), there, pair
+
+
+def _pair(source: str, name: str, found: list[str], n_found: int, values: TwoValues | None) -> TwoValues:
+    """Return the two values of a response, or say why it cannot be one."""
+    if values is not None:
+        strange = next((value for value in found if value not in values), None)
+        if strange is not None:
+            raise DataFormatError(
+                source, reason=f"label {name!r} holds {strange!r}; its values are {values[0]!r} and {values[1]!r}"
+            )
+        return values
+    if n_found > 2:
+        shown = ", ".join(found[:3])
+        raise DataFormatError(
+            source, reason=f"label column {name!r} has {n_found} different values ({shown}, ...); {TWO_VALUES}"
+        )
+    ordered = as_no_yes(tuple(found)) or tuple(found)
+    if len(ordered) == 2:
+        return ordered[0], ordered[1]
+    return _with_other(ordered[0]) if ordered else ZERO_ONE
+
+
+def _with_other(only: str) -> TwoValues:
+    """Return the two values of a response of which one never occurs."""
+    meaning = only.strip().lower()
+    if meaning in NO_OF:
+        return NO_OF[meaning], only
+    return only, YES_OF.get(meaning, f"not {only}")
+
+
+def tags_of(columns: Columns, column: str, separator: str, names: Sequence[str] | None) -> Responses:
+    """Return one response per distinct tag of a column of delimited tags, or of lists.
+
+    An empty or missing cell has no tag. `names` are the tags known from earlier data; None takes all there are.
+    """
+    cells = _tag_lists(columns, column, separator)
+    found = {tag for tags in cells for tag in tags}
+    if names is None:
+        names = sorted(found)
+    elif strange := sorted(found.difference(names)):
+        raise DataFormatError(
+            columns.source, reason=f"tag {strange[0]!r} in {column!r} is not known from the first file"
+        )
+    if not names:
+        raise DataFormatError(columns.source, reason=f"column {column!r} holds no tag")
+    at = {tag: j for j, tag in enumerate(names)}
+    codes = np.zeros((columns.n_rows, len(names)), np.uint8)
+    for i, tags in enumerate(cells):
+        codes[i, [at[tag] for tag in tags]] = 1
+    return Responses(codes, tuple(names), (ZERO_ONE,) * len(names), np.ones(len(codes), bool))
+
+
+def _tag_lists(columns: Columns, column: str, separator: str) -> list[list[str]]:
+    if not separator:
+        raise ParameterError("separator", separator, "at least one character")
+    if column in columns.number_names:  # tags that happen to be numbers, one per row
+        return [[] if np.isnan(value) else [number_text(value)] for value in columns.number(column).tolist()]
+    cells: list[Any] = columns.texts[column].to_pylist()
+    split = [cell if isinstance(cell, list) else str("" if cell is None else cell).split(separator) for cell in cells]
+    return [[tag for tag in (str(t).strip() for t in tags if t is not None) if tag] for tags in split]
