@@ -57,7 +57,9 @@ def _is_number(value: object) -> bool:
 
 
 def _refuse_not_finite(values: NDArray[Any], locate: Any, name: str, names: list[str] | None) -> None:
-    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # one sum is a quick look, and may overflow
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
         row, column = locate(at)
         what = "NaN" if np.isnan(values.ravel()[at]) else "infinity"
@@ -87,7 +89,7 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
     if sp.issparse(table):
         matrix: Matrix = _check_sparse(table, name)
     else:
-        array = table_to_array(table)
+        array = table_to_array(table, name)
         if array.ndim != 2:
             raise InputError(
                 name,
@@ -113,9 +115,13 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
     return matrix
 
 
-def table_to_array(table: object) -> NDArray[Any]:
+def table_to_array(table: object, name: str) -> NDArray[Any]:
+    """Return what holds a table as an array of any type and dimension, or say that its rows differ in length."""
     to_numpy = getattr(table, "to_numpy", None)
-    return np.asarray(to_numpy() if to_numpy is not None else table)
+    try:
+        return np.asarray(to_numpy() if to_numpy is not None else table)
+    except ValueError as error:
+        raise InputError(name, "its rows differ in length", "a table with rows and columns is expected") from error
 
 
 def _check_sparse(table: Any, name: str) -> sp.csr_matrix:

@@ -9,6 +9,17 @@ from mcode._arrays import Floats
 from mcode.errors import ParameterError
 
 
+def is_share(value: object) -> bool:
+    """Whether a parameter is a number strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> is_share(0.1), is_share(1), is_share("0.1")
+    (True, False, False)
+    """
+    return isinstance(value, int | float | np.number) and bool(0.0 < value < 1.0)
+
+
 def percentile_rank(scores: ArrayLike, reference: ArrayLike) -> Floats:
     """Return the share of reference scores that are smaller, ties counted half: the paper's last step.
 
@@ -64,7 +75,7 @@ def false_discovery_cut(p_values: ArrayLike, level: float = 0.1) -> NDArray[np.b
     >>> false_discovery_cut([0.001, 0.5, 0.02, 0.9], level=0.1)
     array([ True, False,  True, False])
     """
-    if not 0.0 < level < 1.0:
+    if not is_share(level):
         raise ParameterError("level", level, "a number between 0 and 1")
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")

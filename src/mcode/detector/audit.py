@@ -22,7 +22,7 @@ from mcode.errors import ParameterError
 from mcode.models.conditional import ConditionalModel, as_model, check_rows
 from mcode.models.encoding import Codes, ResponseEncoding
 from mcode.models.folds import stratified_folds
-from mcode.ranking import own_p_value
+from mcode.ranking import is_share, own_p_value
 from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
 from mcode.spaces.rho import RhoSpace
@@ -65,7 +65,7 @@ class Audit:
 
         The expected share of false alarms among the first k rows is the mean of 1 - error_probability over them.
         """
-        if not 0.0 < fdr < 1.0:
+        if not is_share(fdr):
             raise ParameterError("fdr", fdr, "a number between 0 and 1")
         order = np.argsort(-self.error_probability, kind="stable")
         false_share = np.cumsum(1.0 - self.error_probability[order]) / np.arange(1, len(order) + 1)
@@ -159,6 +159,6 @@ def audit(
         response_p_value=np.column_stack([own_p_value(-log_rho[:, j]) for j in range(log_rho.shape[1])]),
         error_rate=rate,
         one_valued=[encoding.names[j] for j in np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))],
-        codes=codes,
+        codes=codes.copy(),  # the table is the caller's, who may change it
         encoding=encoding,
     )

@@ -14,7 +14,7 @@ from mcode._arrays import Floats, Matrix, TableLike
 from mcode.errors import ParameterError, UnknownNameError
 from mcode.models.conditional import check_rows
 from mcode.models.encoding import Codes, ResponseEncoding
-from mcode.ranking import conformal_p_value, own_p_value, percentile_rank
+from mcode.ranking import conformal_p_value, is_share, own_p_value, percentile_rank
 
 Reference = Literal["cross-fit", "holdout", "batch"]
 REFERENCES = ("cross-fit", "holdout", "batch")
@@ -85,7 +85,7 @@ class DetectorBase(BaseEstimator, ABC):
         """Check parameters and training rows, and remember what they look like."""
         if self.reference not in REFERENCES:
             raise UnknownNameError("reference", self.reference, REFERENCES)
-        if not 0.0 < self.alarm_rate < 1.0:
+        if not is_share(self.alarm_rate):
             raise ParameterError("alarm_rate", self.alarm_rate, "a number between 0 and 1")
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = check_rows(X, Y, self.encoding_)

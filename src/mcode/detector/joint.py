@@ -9,12 +9,13 @@ from sklearn.base import clone
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode.detector.base import DetectorBase, Reference
-from mcode.detector.reading import companions_of
 from mcode.errors import ParameterError
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
 from mcode.scores.complement import ComplementScore
+from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
+from mcode.scores.noise import NoiseScore
 from mcode.scores.norm import NormScore
 from mcode.spaces.joint import joint
 
@@ -60,7 +61,7 @@ class JointDetector(DetectorBase):
         """Learn from past rows, assumed mostly right."""
         features, codes = self._open(X, Y)
         self.score_ = as_score(self.score)
-        if companions_of(self.score_) or isinstance(self.score_, ComplementScore | NormScore):
+        if isinstance(self.score_, ComplementScore | NormScore | NoiseScore | LearnedScore):
             raise ParameterError("score", self.score, "a score over any matrix: this one is defined on rho alone")
         M = joint(features, codes)
         if self.reference == "holdout":

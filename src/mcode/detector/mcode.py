@@ -138,7 +138,8 @@ class MCODE(DetectorBase):
 
     def transform(self, X: TableLike, Y: TableLike) -> Floats:
         """Return rho, the probability of each observed response, shape (n, d): the paper's equation (5)."""
-        return self.space_.panel(*self._check(X, Y)).rho
+        features, codes = self._check(X, Y)
+        return self.space_.panel(features, codes).rho
 
     def error_probability(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the probability that each row is wrong, shape (n,).
@@ -155,8 +156,8 @@ class MCODE(DetectorBase):
 
     def response_p_value(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the conformal p-value of each response, shape (n, d): small = rarely was rho so small there."""
-        panel = self.space_.panel(*self._check(X, Y))
-        log_rho = panel.views["model"]
+        features, codes = self._check(X, Y)
+        log_rho = self.space_.panel(features, codes).views["model"]
         reference = log_rho if self.reference == "batch" else self.reference_log_rho_
         columns = [conformal_p_value(-log_rho[:, j], -reference[:, j]) for j in range(log_rho.shape[1])]
         return np.column_stack(columns)

@@ -11,6 +11,7 @@ from mcode._arrays import Floats
 from mcode.corruption import Noise
 from mcode.errors import ParameterError
 from mcode.models.panel import Panel, Reread
+from mcode.ranking import is_share
 from mcode.scores.learned import LearnedScore
 from mcode.scores.noise import NoiseScore
 
@@ -63,8 +64,7 @@ def estimate_error_rate(log_ratio: Floats) -> float:
 
 def check_error_rate(error_rate: float | str) -> None:
     """Refuse what is neither "auto" nor a share."""
-    known = error_rate == "auto" if isinstance(error_rate, str) else 0.0 < error_rate < 1.0
-    if not known:
+    if not (is_share(error_rate) or (isinstance(error_rate, str) and error_rate == "auto")):
         raise ParameterError("error_rate", error_rate, "'auto' or a number between 0 and 1")
 
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike, check_matrix
-from mcode.errors import InputError, UnknownNameError
+from mcode.errors import InputError, ParameterError, UnknownNameError
 from mcode.models import parents as see
 from mcode.models.encoding import Codes, ResponseEncoding
 from mcode.models.learners import Conditionals, CrossFit, Learner
@@ -73,6 +73,8 @@ class ConditionalModel(BaseEstimator, ABC):
         return features, codes
 
     def _learner(self) -> Learner:
+        if self.learner is not None and not hasattr(self.learner, "cross_fit"):
+            raise ParameterError("learner", self.learner, "a learner such as BatchLogistic() or PerLabel(classifier)")
         return BatchLogistic() if self.learner is None else self.learner
 
 

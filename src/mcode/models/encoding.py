@@ -98,7 +98,7 @@ class ResponseEncoding:
 
 
 def _as_table(Y: object) -> NDArray[Any]:
-    table = np.asarray(Y.toarray()) if sp.issparse(Y) else table_to_array(Y)  # type: ignore[attr-defined]
+    table = np.asarray(Y.toarray()) if sp.issparse(Y) else table_to_array(Y, "Y")  # type: ignore[attr-defined]
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2:

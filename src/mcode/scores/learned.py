@@ -174,8 +174,10 @@ class _Contrast:
         task = Task(Z, nothing, target, np.ones((0, weight.shape[1]), bool), weight)
         W = fit_all(task, np.full(weight.shape[1], penalty), None, TOLERANCE).W.astype(np.float64)
         # the share of corrupted rows in the contrast is ours, not the data's: take it out of the log odds
-        corrupt_weight = (weight * target).sum(axis=0, dtype=np.float64)
-        W[-1] -= np.log(corrupt_weight / (weight.sum(axis=0, dtype=np.float64) - corrupt_weight))
+        corrupt = (weight * target).sum(axis=0, dtype=np.float64)
+        whole = weight.sum(axis=0, dtype=np.float64) - corrupt
+        smooth = np.where((corrupt == 0) | (whole == 0), 0.5, 0.0)  # as the solver does: such a column has log LR = 0
+        W[-1] -= np.log((corrupt + smooth) / (whole + smooth))
         return cls(center, scale, W, n_kinds)
 
     def log_ratios(self, F: Floats) -> Floats:

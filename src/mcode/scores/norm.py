@@ -29,7 +29,7 @@ class NormScore(ScoreBase):
         self.r = r
 
     def _fit(self, M: Matrix) -> None:
-        if not self.r >= 1:
+        if not (isinstance(self.r, int | float | np.number) and self.r >= 1):
             raise ParameterError("r", self.r, "a number of at least 1, or infinity")
 
     def _outlier_score(self, M: Matrix) -> Floats:
