@@ -127,7 +127,7 @@ def test_a_normal_fit_warns_of_nothing():
 @pytest.mark.parametrize("penalty", [0, -1.0, np.nan, np.inf, "cw", None, [1.0, 2.0], [1.0, 1.0, 1.0, -1.0], "1"])
 def test_a_penalty_that_is_none_is_refused(penalty):
     X, Y = dependent_table()
-    with pytest.raises(ParameterError, match="penalty must be 'cv' or a positive number.*; got"):
+    with pytest.raises(ParameterError, match=r"penalty must be 'cv' or a positive number.*; got"):
         BatchLogistic(penalty=penalty).fit(X, Y, see.none(4))
 
 
