@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against
 from mcode.models.panel import Panel
+from mcode.scores.row_features import spread
 from mcode.solvers.kernels import log_likelihood
 from mcode.solvers.path import Task, fit_all
 
@@ -68,8 +69,7 @@ class Blame:
         """Learn from sampled cells of rows with each kind of error."""
         F = np.vstack([features for features, _ in cells])
         wrong = np.concatenate([truth for _, truth in cells])
-        center, scale = F.mean(axis=0), F.std(axis=0)
-        scale[scale == 0] = 1.0
+        center, scale = F.mean(axis=0), spread(F)
         Z = ((F - center) / scale).astype(np.float32)
         nothing = np.empty((len(F), 0), np.uint8)
         task = Task(Z, nothing, wrong[:, None].astype(np.uint8), np.ones((0, 1), bool))

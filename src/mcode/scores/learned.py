@@ -17,7 +17,7 @@ from mcode.errors import InputError
 from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, sample_cells
 from mcode.scores.noise import Errors, weighted
-from mcode.scores.row_features import row_features, smoothed_base_rate
+from mcode.scores.row_features import row_features, smoothed_base_rate, spread
 from mcode.solvers.path import Task, fit_all
 
 DEFAULT_ERRORS: dict[ErrorKind, float] = dict.fromkeys((Flip(), Flip(3), Add(), Drop(), Mismatch()), 1.0)
@@ -162,8 +162,7 @@ class _Contrast:
         F = np.vstack([clean] + [features for features, _ in corrupted])
         row = np.concatenate([clean_rows] + [rows for _, rows in corrupted])
         kind = np.repeat(np.arange(-1, n_kinds), [len(clean)] + [len(rows) for _, rows in corrupted])
-        center, scale = F.mean(axis=0), F.std(axis=0)
-        scale[scale == 0] = 1.0
+        center, scale = F.mean(axis=0), spread(F)
         weight = np.empty((len(F), n_kinds * (1 + n_folds)), np.float32)
         for f in range(-1, n_folds):
             for h in range(n_kinds):

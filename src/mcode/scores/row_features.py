@@ -39,6 +39,7 @@ OVERALL = (
 )
 NAMES = tuple(f"{view}: {name}" for view in LOOKED_AT for name in PER_VIEW) + OVERALL
 ROWS_AT_ONCE = 4096
+SMALLEST_SPREAD = 1e-5  # log rho comes from single-precision logits
 
 
 def row_features(panel: Panel, base_rate: Floats) -> Floats:
@@ -89,6 +90,18 @@ def smoothed_base_rate(Y: Codes) -> Floats:
     array([0.375])
     """
     return np.asarray((Y.sum(axis=0, dtype=np.float64) + 0.5) / (len(Y) + 1.0))
+
+
+def spread(F: Floats) -> Floats:
+    """Return the standard deviation of each feature, or 1 where what varies is rounding: another row would be far away.
+
+    Examples
+    --------
+    >>> spread(np.array([[1.0, 2.0, 0.1 + 0.2], [3.0, 2.0, 0.3]]))
+    array([1., 1., 1.])
+    """
+    deviation = F.std(axis=0)
+    return np.where(deviation < SMALLEST_SPREAD, 1.0, deviation)
 
 
 @njit(cache=True, nogil=True)
