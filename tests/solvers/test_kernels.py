@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from mcode.solvers.kernels import (
-    add_scaled,
+    add_penalty,
     column_dots,
-    conjugate_direction,
     conjugate_step,
     gather,
     log_likelihood,
@@ -63,33 +62,37 @@ def test_column_dots_are_inner_products_of_columns(dtype, n):
 
 
 @both_precisions
-def test_one_conjugate_step_moves_and_measures(dtype):
+def test_a_conjugate_step_moves_the_live_columns_and_turns_the_direction(dtype):
     rng = np.random.default_rng(0)
-    step, D, HD, residual = rng.normal(size=(4, 300, 6)).astype(dtype)
+    step, D, residual = rng.normal(size=(3, 300, 6)).astype(dtype)
     diagonal = rng.random((300, 6)).astype(dtype)
-    alpha = rng.normal(size=6).astype(dtype)
-    expected_step, expected_residual = step + alpha * D, residual - alpha * HD
-    rz, rr = conjugate_step(step, D, HD, residual, diagonal, alpha)
+    HD = 2 * D
+    HD[:, 5] *= -1  # not convex there: the column must stop instead of walking uphill
+    rz, rr = rng.random(6) + 1.0, np.zeros(6)
+    live = np.array([True, True, True, False, True, True])
+    target = np.array([0.0, 0.0, np.inf, 0.0, 0.0, 0.0])
+    alpha = np.where([True, True, True, False, True, False], rz / (2.0 * (D.astype(float) ** 2).sum(axis=0)), 0.0)
+    moved, left = step + alpha * D, residual - alpha * HD
+    rz_new = (left**2 * diagonal).sum(axis=0)
+    beta = np.where([True, True, False, False, True, False], rz_new / rz, 0.0)
+    expected_D = left * diagonal + beta * D
+
+    assert conjugate_step(step, D, HD, residual, diagonal, rz, rr, live, target) == 3
     tolerance = 1e3 * PRECISION[dtype]
-    np.testing.assert_allclose(step, expected_step, atol=tolerance)
-    np.testing.assert_allclose(residual, expected_residual, atol=tolerance)
-    np.testing.assert_allclose(rz, (expected_residual**2 * diagonal).sum(axis=0), rtol=tolerance)
-    np.testing.assert_allclose(rr, (expected_residual**2).sum(axis=0), rtol=tolerance)
+    np.testing.assert_array_equal(live, [True, True, False, False, True, False])
+    np.testing.assert_allclose(step, moved, atol=tolerance)
+    np.testing.assert_allclose(residual, left, atol=tolerance)
+    np.testing.assert_allclose(rz, rz_new, rtol=tolerance)
+    np.testing.assert_allclose(rr, (left**2).sum(axis=0), rtol=tolerance)
+    np.testing.assert_allclose(D, expected_D, atol=30 * tolerance)
 
 
-@both_precisions
-def test_a_new_conjugate_direction_keeps_a_share_of_the_old_one(dtype):
+def test_the_penalty_spares_the_intercept_and_forbidden_entries_are_cleared():
     rng = np.random.default_rng(0)
-    D, residual, diagonal = rng.normal(size=(3, 40, 6)).astype(dtype)
-    beta = rng.normal(size=6).astype(dtype)
-    expected = residual * diagonal + beta * D
-    conjugate_direction(D, residual, diagonal, beta)
-    np.testing.assert_allclose(D, expected, atol=10 * PRECISION[dtype])
-
-
-def test_scaled_columns_are_added():
-    rng = np.random.default_rng(0)
-    out, D, scale = rng.normal(size=(7, 3)), rng.normal(size=(7, 3)), rng.normal(size=3)
-    expected = out + scale * D
-    add_scaled(out, D, scale)
+    out, D, penalty = rng.normal(size=(7, 3)), rng.normal(size=(7, 3)), rng.random(3)
+    free = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    expected = out.copy()
+    expected[:-1] += penalty * D[:-1]
+    expected[4:6] *= free
+    add_penalty(out, D, penalty, free)
     np.testing.assert_allclose(out, expected, atol=1e-14)

@@ -164,7 +164,7 @@ def test_the_folds_of_a_search_hold_the_coefficients_at_its_penalty():
     for f, fold in enumerate(found.folds):
         rest = folds != f
         expected = fit_label_by_label(X[rest], Y[rest], Y[rest], task.free, found.penalty)
-        np.testing.assert_allclose(fold.W, expected, atol=1e-4)
+        np.testing.assert_allclose(fold.coefficients(), expected, atol=1e-4)
 
 
 def test_a_fold_never_sees_the_rows_it_judges():
@@ -176,7 +176,7 @@ def test_a_fold_never_sees_the_rows_it_judges():
     for responses in (Y, other):
         fold = Fold(make_task(X, responses, "dbr"), held_out, np.float64)
         fit_folds([fold], np.ones(4), TIGHT)
-        fitted.append(fold.W)
+        fitted.append(fold.coefficients())
     np.testing.assert_array_equal(*fitted)
 
 

@@ -172,12 +172,23 @@ def column_dots(A: Array, B: Array) -> NDArray[np.float64]:
 
 @njit(cache=True, nogil=True, fastmath=True)
 def conjugate_step(
-    step: Array, D: Array, HD: Array, residual: Array, diagonal: Array, alpha: Array
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Move one conjugate-gradient step along `D`; return the new r'M^-1 r and r'r of each column."""
+    step: Array, D: Array, HD: Array, residual: Array, diagonal: Array, rz: Array, rr: Array, live: Array, target: Array
+) -> int:
+    """Move every live column one conjugate-gradient step along `D`, and turn `D` into the next direction.
+
+    Updates all arrays but HD, diagonal and target in place: rz = r'M^-1 r, rr = r'r, and live, which a column leaves
+    when rr is at most its target or its curvature is not positive. Returns how many columns are live.
+    """
     n, n_columns = step.shape
-    rz, rr = np.zeros(n_columns), np.zeros(n_columns)
+    curvature = column_dots(D, HD)
+    alpha, beta = np.zeros(n_columns, D.dtype), np.zeros(n_columns, D.dtype)
+    for c in range(n_columns):
+        live[c] = live[c] and curvature[c] > 0
+        if live[c]:
+            alpha[c] = rz[c] / curvature[c]
     part_rz, part_rr = np.zeros(n_columns, D.dtype), np.zeros(n_columns, D.dtype)
+    rz_new = np.zeros(n_columns)
+    rr[:] = 0
     for start in range(0, n, 128):
         part_rz[:] = 0
         part_rr[:] = 0
@@ -191,22 +202,32 @@ def conjugate_step(
             for c in range(n_columns):
                 part_rr[c] += residual[i, c] * residual[i, c]
         for c in range(n_columns):
-            rz[c] += part_rz[c]
+            rz_new[c] += part_rz[c]
             rr[c] += part_rr[c]
-    return rz, rr
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def conjugate_direction(D: Array, residual: Array, diagonal: Array, beta: Array) -> None:
-    """Overwrite `D` by M^-1 r + beta * D."""
-    for i in range(D.shape[0]):
-        for c in range(D.shape[1]):
+    n_live = 0
+    for c in range(n_columns):
+        live[c] = live[c] and rr[c] > target[c]
+        if live[c]:
+            n_live += 1
+            beta[c] = rz_new[c] / rz[c]
+        rz[c] = rz_new[c]
+    for i in range(n):
+        for c in range(n_columns):
             D[i, c] = residual[i, c] * diagonal[i, c] + beta[c] * D[i, c]
+    return n_live
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def add_scaled(out: Array, D: Array, scale: Array) -> None:
-    """Add scale[c] * D[:, c] to each column of `out`."""
-    for i in range(D.shape[0]):
-        for c in range(D.shape[1]):
-            out[i, c] += scale[c] * D[i, c]
+def add_penalty(out: Array, D: Array, penalty: Array, free: Array) -> None:
+    """Add penalty[c] * D[:, c] to each column but for its last row, the intercept; clear what `free` forbids.
+
+    `free` holds 1 and 0 for the last rows before the intercept; it has no rows where nothing is forbidden.
+    """
+    p, n_columns = D.shape
+    first = p - 1 - free.shape[0]
+    for i in range(p - 1):
+        for c in range(n_columns):
+            out[i, c] += penalty[c] * D[i, c]
+        if i >= first:
+            for c in range(n_columns):
+                out[i, c] *= free[i - first, c]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats
-from mcode.solvers.kernels import column_dots, conjugate_direction, conjugate_step
+from mcode.solvers.kernels import column_dots, conjugate_step
 from mcode.solvers.objective import Objective, Point
 
 Array = NDArray[Any]
@@ -115,21 +115,13 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
     few = 0.1 * live.sum()
     for _ in range(MAX_CONJUGATE_STEPS):
         point.hessian_product(D, HD)
-        curvature = column_dots(D, HD)
-        live &= curvature > 0
-        alpha = np.where(live, rz / np.where(curvature > 0, curvature, 1.0), 0.0).astype(D.dtype)
-        rz_new, rr = conjugate_step(part, D, HD, residual, diagonal, alpha)
-        live &= rr > target
-        n_live = int(live.sum())
+        n_live = conjugate_step(part, D, HD, residual, diagonal, rz, rr, live, target)
         if n_live <= few:
             break
-        beta = np.where(live, rz_new / np.where(rz > 0, rz, 1.0), 0.0).astype(D.dtype)
-        conjugate_direction(D, residual, diagonal, beta)
-        rz = rz_new
         if n_live <= SHRINK_AT * len(index) - LANES:
             keep = _whole_lanes(live, rr / target)
             step[:, index] = part
-            index, rz, target, live = index[keep], rz[keep], target[keep], live[keep]
+            index, rz, rr, target, live = index[keep], rz[keep], rr[keep], target[keep], live[keep]
             part, D, residual, diagonal = (np.ascontiguousarray(a[:, keep]) for a in (part, D, residual, diagonal))
             point, HD = point.columns(keep), np.empty_like(D)
     if part is not step:

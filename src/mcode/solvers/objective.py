@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats
 from mcode.solvers.design import Design
-from mcode.solvers.kernels import add_scaled, log_likelihood, residual_and_curvature
+from mcode.solvers.kernels import add_penalty, log_likelihood, residual_and_curvature
 
 Array = NDArray[Any]
 
@@ -75,8 +75,8 @@ class LogisticObjective:
     target : (n, b) array of 0 and 1, in the design's precision
     penalty : (b,) array
         lambda of each column; C = 1 / lambda in scikit-learn's words.
-    free : (d, b) boolean array or None
-        Which of the d parent columns, the last ones before the intercept, each column may use.
+    free : (d, b) array of 1 and 0, in the design's precision
+        Which of the d parent columns, the last ones before the intercept, each column may use; d = 0 forbids nothing.
     weight : (n, b) array or None
         Weight of each row in each column.
     """
@@ -84,7 +84,7 @@ class LogisticObjective:
     design: Design
     target: Array
     penalty: Array
-    free: NDArray[np.bool_] | None = None
+    free: Array
     weight: Array | None = None
 
     @property
@@ -98,7 +98,7 @@ class LogisticObjective:
             self.design,
             np.ascontiguousarray(self.target[:, keep]),
             self.penalty[keep],
-            None if self.free is None else np.ascontiguousarray(self.free[:, keep]),
+            np.ascontiguousarray(self.free[:, keep]),
             None if self.weight is None else np.ascontiguousarray(self.weight[:, keep]),
         )
 
@@ -113,14 +113,8 @@ class LogisticObjective:
             curvature *= self.weight
         gradient = np.empty((p, b), self.dtype)
         self.design.adjoint(residual, gradient)
-        self.add_penalty(W, gradient)
+        add_penalty(gradient, W, self.penalty, self.free)
         return LogisticPoint(self, W, eta, curvature, gradient, residual)
-
-    def add_penalty(self, D: Array, out: Array) -> None:
-        """Add the penalty's part to Z'(...) in `out` and clear what the mask forbids."""
-        add_scaled(out[:-1], D[:-1], self.penalty)
-        if self.free is not None:
-            out[-1 - len(self.free) : -1] *= self.free
 
 
 @dataclass(frozen=True)
@@ -155,7 +149,7 @@ class LogisticPoint:
         design.product(D, along)
         along *= self.curvature
         design.adjoint(along, out)
-        self.objective.add_penalty(D, out)
+        add_penalty(out, D, self.objective.penalty, self.objective.free)
 
     def inverse_diagonal(self) -> Array:
         """Return 1 / diag of each column's Hessian, up to what `squared_adjoint` leaves out."""

@@ -79,7 +79,7 @@ class Fit:
         self._design = as_design(self.stack(X, task.parents[rows]))
         self._target = task.target[rows]
         self._weight = None if task.weight is None else task.weight[rows]
-        self._free = None if task.free.all() else task.free
+        self._free = task.free[: 0 if task.free.all() else None].astype(dtype)
         self._m = X.shape[1]
         self._m_narrow = self._design.shape[1] - task.parents.shape[1] - 1
         self._scale = np.full(task.n_columns, np.nan)
@@ -136,7 +136,7 @@ class Fit:
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
-        free = None if self._free is None else np.ascontiguousarray(self._free[:, columns])
+        free = np.ascontiguousarray(self._free[:, columns])
         weight = None if self._weight is None else self._weight[:, columns].astype(self._dtype)
         target = self._target[:, columns].astype(self._dtype)
         return LogisticObjective(self._design, target, penalty.astype(self._dtype), free, weight)

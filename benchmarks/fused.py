@@ -1,0 +1,119 @@
+"""What it costs that the iteration knows the objective by three verbs only, against one fused kernel.
+
+Both sides run the same number of conjugate-gradient steps on the same block of columns, one thread. The fused kernel is
+the whole loop - sparse products, curvature, penalty, mask, dot products, updates - in a single compiled function.
+
+    python benchmarks/fused.py
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+
+from datasets import load, write_csv
+from mcode.solvers import newton
+from mcode.solvers.design import SparseDesign, stack
+from mcode.solvers.kernels import gather
+from mcode.solvers.objective import LogisticObjective
+
+STEPS = 12
+PENALTY = 1.0
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def fused_steps(
+    rows: Any, columns: Any, curvature: Any, free: Any, residual: Any, diagonal: Any, penalty: Any, steps: int
+) -> Any:
+    """Run `steps` conjugate-gradient steps for all columns in one function."""
+    p, b = residual.shape
+    step, D = np.zeros_like(residual), residual * diagonal
+    along, HD = np.empty_like(curvature), np.empty_like(residual)
+    rz = (D * residual).sum(axis=0)
+    first = p - 1 - free.shape[0]
+    for _ in range(steps):
+        gather(rows[0], rows[1], rows[2], D, along)
+        for i in range(along.shape[0]):
+            for c in range(b):
+                along[i, c] *= curvature[i, c]
+        gather(columns[0], columns[1], columns[2], along, HD)
+        dHd, new = np.zeros(b, D.dtype), np.zeros(b, D.dtype)
+        for i in range(p):
+            for c in range(b):
+                if i < p - 1:
+                    HD[i, c] += penalty[c] * D[i, c]
+                if first <= i < p - 1:
+                    HD[i, c] *= free[i - first, c]
+                dHd[c] += D[i, c] * HD[i, c]
+        alpha = rz / dHd
+        for i in range(p):
+            for c in range(b):
+                step[i, c] += alpha[c] * D[i, c]
+                residual[i, c] -= alpha[c] * HD[i, c]
+                new[c] += residual[i, c] * residual[i, c] * diagonal[i, c]
+        beta = new / rz
+        rz = new
+        for i in range(p):
+            for c in range(b):
+                D[i, c] = residual[i, c] * diagonal[i, c] + beta[c] * D[i, c]
+    return step
+
+
+def compare(name: str, width: int) -> dict[str, Any]:
+    X, Y = load(name)
+    n = min(len(Y), 3000)
+    X, Y = sp.csr_matrix(X[:n]), Y[:n]
+    chosen = np.argsort(-Y.sum(axis=0))[:width]
+    free = np.ones((Y.shape[1], len(chosen)), dtype=bool)
+    free[chosen, np.arange(len(chosen))] = False
+    design = SparseDesign(stack(X, Y, np.float32))
+    penalty = np.full(len(chosen), PENALTY, np.float32)
+    objective = LogisticObjective(design, Y[:, chosen].astype(np.float32), penalty, free.astype(np.float32))
+    start = np.zeros((design.shape[1], len(chosen)), np.float32)
+    point = objective.at(start)
+    never = np.full(len(chosen), 1e-30)
+    moving = np.ones(len(chosen), dtype=bool)
+    newton.MAX_CONJUGATE_STEPS, newton.SHRINK_AT = STEPS, 0.0
+
+    def ours() -> Any:
+        return newton.conjugate_gradients(point, never, moving)
+
+    def fused() -> Any:
+        residual, diagonal = np.negative(point.gradient), point.inverse_diagonal()
+        blocks = (design._rows, design._columns, point.curvature, objective.free)
+        return fused_steps(*blocks, residual, diagonal, penalty, STEPS)
+
+    difference = np.abs(ours() - fused()).max() / np.abs(fused()).max()
+    seconds = {"ours": np.inf, "fused": np.inf}
+    for _ in range(7):
+        for side, call in (("ours", ours), ("fused", fused)):
+            begin = time.perf_counter()
+            for _ in range(5):
+                call()
+            seconds[side] = min(seconds[side], (time.perf_counter() - begin) / 5)
+    return {
+        "data": name,
+        "columns": len(chosen),
+        "ours_ms": 1e3 * seconds["ours"],
+        "fused_ms": 1e3 * seconds["fused"],
+        "cost_of_abstraction": seconds["ours"] / seconds["fused"] - 1,
+        "relative_difference": float(difference),
+    }
+
+
+def main() -> None:
+    rows = [compare(name, width) for name, width in (("medical", 32), ("corel5k", 64), ("bibtex", 64), ("enron", 48))]
+    for row in rows:
+        print(
+            "{data:10} {columns:3} columns: three verbs {ours_ms:7.2f} ms, fused {fused_ms:7.2f} ms, "
+            "cost {cost_of_abstraction:+.1%} (steps differ by {relative_difference:.1e})".format(**row)
+        )
+    write_csv("fused", rows)
+
+
+if __name__ == "__main__":
+    main()
