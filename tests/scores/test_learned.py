@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from mcode.corruption import Add, Drop, Flip, Mismatch, Swap
+from mcode.errors import InputError, ParameterError
+from mcode.models import BatchLogistic, DependentRelevance
+from mcode.models.folds import stratified_folds
+from mcode.models.panel import Panel
+from mcode.scores import LearnedScore
+from mcode.scores.blame import cell_features
+from mcode.scores.row_features import NAMES, row_features, smoothed_base_rate, spread
+from mcode.spaces.rho import RhoSpace
+from tables import dependent_table
+
+
+class Reading:
+    """A small table read by out-of-fold models, as a detector does it."""
+
+    def __init__(self, n=400, d=6, seed=0):
+        self.X, self.Y = dependent_table(n=n, d=d, m=4, seed=seed)
+        self.folds = stratified_folds(self.Y, 4, np.random.default_rng(0))
+        model = DependentRelevance(BatchLogistic(1.0))
+        self.space = RhoSpace(model, LearnedScore.needs).fit(self.X, self.Y, self.folds, final=True)
+        self.panel = self.space.out_of_fold(self.X, self.Y)
+
+    def reread(self, Y, rows):
+        return self.space.out_of_fold(self.X[rows], Y, rows)
+
+    def fit(self, score):
+        return score.fit(self.panel, self.reread, self.folds)
+
+
+@pytest.fixture(scope="module")
+def reading():
+    return Reading()
+
+
+@pytest.fixture(scope="module")
+def fitted(reading):
+    return reading.fit(LearnedScore())
+
+
+def features_by_hand(panel, base_rate):
+    """The same numbers, one row and one response at a time."""
+    rows = []
+    for i, y in enumerate(panel.Y):
+        row = []
+        for view in ("model", "chain", "br"):
+            surprise = -panel.views[view][i]
+            odds = np.expm1(surprise)
+            largest = np.sort(np.append(odds, [0.0, 0.0, 0.0]))[::-1]
+            row += [surprise.sum()]
+            row += [np.log(largest[k] + 1e-9) for k in range(3)]
+            row += [np.log(odds.sum() + 1e-9), np.log(1 + 0.01 * odds).sum(), np.log(1 + 0.1 * odds).sum()]
+            rho = np.exp(-surprise)
+            row += [np.log(((1 - rho) / (rho + 0.01)).sum() + 1e-9)]
+            row += [surprise[y == 1].sum(), surprise[y == 0].sum()]
+            row += [np.log(odds[y == 1].sum() + 1e-6), np.log(odds[y == 0].sum() + 1e-6)]
+        total = {name: log_rho[i].sum() for name, log_rho in panel.views.items()}
+        row += [total["prior"], total["prior"] - total["chain"], total["prior"] - total["br"]]
+        row += [total["model"] - total["br"]]
+        row += [-np.log(np.where(y == 1, base_rate, 1 - base_rate)).sum(), y.sum()]
+        row += [max([-np.log(base_rate[j]) for j in np.flatnonzero(y)], default=0.0)]
+        rows.append(row)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("d", [1, 2, 6])
+def test_the_features_of_a_row_are_what_their_names_say(d):
+    rng = np.random.default_rng(d)
+    views = {name: np.log(rng.uniform(1e-6, 1.0, (30, d))) for name in ("model", "br", "chain", "prior")}
+    panel = Panel(rng.integers(0, 2, (30, d)).astype(np.uint8), views)
+    base_rate = smoothed_base_rate(panel.Y)
+    features = row_features(panel, base_rate)
+    assert features.shape == (30, len(NAMES))
+    np.testing.assert_allclose(features, features_by_hand(panel, base_rate), rtol=1e-9, atol=1e-9)
+
+
+def test_features_stay_finite_for_many_impossible_responses():
+    views = {name: np.full((2, 300), np.log(1e-12)) for name in ("model", "br", "chain", "prior")}
+    panel = Panel(np.ones((2, 300), np.uint8), views)
+    features = row_features(panel, smoothed_base_rate(panel.Y))
+    assert np.isfinite(features).all()
+    assert features[0, NAMES.index("model: noise at 0.1")] == pytest.approx(300 * np.log1p(0.1 * (1e12 - 1)))
+
+
+def test_the_features_of_a_cell_compare_it_with_the_rest_of_its_row():
+    rho = np.array([[0.1, 0.5, 0.9]])
+    panel = Panel(np.array([[1, 0, 1]], np.uint8), dict.fromkeys(("model", "br", "chain", "prior"), np.log(rho)))
+    odds = np.log((1 - rho) / rho)[0]
+    features = cell_features(panel)[0]
+    np.testing.assert_allclose(features[:, 0], odds)
+    np.testing.assert_allclose(features[:, 1], [odds[0] - odds[1], odds[1] - odds[0], odds[2] - odds[0]])
+    np.testing.assert_allclose(features[:, 6], [1, 0, 1])
+
+
+@pytest.mark.parametrize("kind", [Flip(), Flip(3), Add(), Drop(), Mismatch(), Swap()], ids=repr)
+def test_rows_with_an_error_score_higher_than_recorded_ones(reading, fitted, kind):
+    rng = np.random.default_rng(9)
+    rows = np.arange(len(reading.Y))
+    corrupted = kind.corrupt(reading.Y, rng)
+    changed = np.flatnonzero((corrupted != reading.Y).any(axis=1))
+    wrong = fitted.outlier_score(reading.reread(corrupted[changed], rows[changed]))
+    scores = np.concatenate([fitted.training_score_[changed], wrong])
+    truth = np.repeat([0, 1], len(changed))
+    assert roc_auc_score(truth, scores) > 0.65
+
+
+def test_blame_falls_on_the_response_that_was_changed(reading, fitted):
+    corrupted = Flip().corrupt(reading.Y, np.random.default_rng(3))
+    panel = reading.reread(corrupted, np.arange(len(corrupted)))
+    blame = fitted.response_blame(panel)
+    assert ((blame >= 0) & (blame <= 1)).all()
+    right = blame.argmax(axis=1) == (corrupted != reading.Y).argmax(axis=1)
+    assert right.mean() > 0.5  # one in six by chance
+
+
+def test_the_scores_of_the_rows_it_was_fitted_on_come_from_contrasts_without_them(reading, fitted):
+    own = fitted.outlier_score(reading.panel)
+    assert own.shape == fitted.training_score_.shape
+    assert (own != fitted.training_score_).all()
+    assert np.corrcoef(own, fitted.training_score_)[0, 1] > 0.9
+
+
+def test_each_contrast_is_a_logistic_regression_of_corrupted_against_recorded_rows(reading):
+    score = reading.fit(LearnedScore([Flip()], penalty=3.0))
+    rng = np.random.default_rng(0)
+    rng.permutation(len(reading.Y))  # the choice of rows comes first
+    corrupted = Flip().corrupt(reading.Y, rng)
+    panels = reading.panel, reading.reread(corrupted, np.arange(len(corrupted)))
+    F = np.vstack([row_features(panel, score.base_rate_) for panel in panels])
+    Z = (F - F.mean(axis=0)) / spread(F)
+    target, fold = np.repeat([0, 1], len(corrupted)), np.tile(reading.folds, 2)
+    for f in range(4):
+        others = fold != f
+        model = LogisticRegression(C=1 / 3.0, tol=1e-8, max_iter=5000).fit(Z[others], target[others])
+        mine = np.flatnonzero(reading.folds == f)
+        np.testing.assert_allclose(score.training_score_[mine], model.decision_function(Z[mine]), atol=0.02)
+    everywhere = LogisticRegression(C=1 / 3.0, tol=1e-8, max_iter=5000).fit(Z, target)
+    recorded = everywhere.decision_function(Z[: len(corrupted)])
+    np.testing.assert_allclose(score.outlier_score(reading.panel), recorded, atol=0.02)
+
+
+def test_the_score_is_the_sum_of_the_kinds_in_their_shares(reading):
+    both = reading.fit(LearnedScore({Flip(): 3.0, Mismatch(): 1.0}))
+    ratios = both.contrast_.log_ratios(row_features(reading.panel, both.base_rate_))
+    expected = np.log(0.75 * np.exp(ratios[:, 0]) + 0.25 * np.exp(ratios[:, 1]))
+    np.testing.assert_allclose(both.outlier_score(reading.panel), expected, rtol=1e-9)
+    np.testing.assert_array_equal(both.log_likelihood_ratio(reading.panel), both.outlier_score(reading.panel))
+
+
+def test_the_likelihood_ratio_is_about_1_on_average_over_recorded_rows(reading):
+    score = reading.fit(LearnedScore([Flip()]))
+    assert np.exp(score.training_score_).mean() == pytest.approx(1.0, abs=0.35)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_one_others(reading):
+    one, again = reading.fit(LearnedScore(random_state=1)), reading.fit(LearnedScore(random_state=1))
+    other = reading.fit(LearnedScore(random_state=2))
+    np.testing.assert_array_equal(one.training_score_, again.training_score_)
+    assert (one.training_score_ != other.training_score_).any()
+
+
+def test_fewer_rows_to_corrupt_still_score_all_rows(reading):
+    few = reading.fit(LearnedScore(max_rows=100))
+    assert few.training_score_.shape == (400,)
+    assert np.corrcoef(few.training_score_, reading.fit(LearnedScore()).training_score_)[0, 1] > 0.8
+
+
+def test_a_kind_that_can_change_no_row_is_left_out():
+    reading = Reading(n=60, d=3)
+    reading.Y[:] = 0
+    panel = reading.reread(reading.Y, np.arange(60))
+    score = LearnedScore([Drop(), Flip(), Swap()]).fit(panel, reading.reread, reading.folds)
+    assert score.kinds_ == [Flip()]
+    np.testing.assert_array_equal(score.shares_, [1.0])
+    with pytest.raises(InputError, match="Y: no stated kind of error can change any row; give other errors"):
+        LearnedScore([Drop()]).fit(panel, reading.reread, reading.folds)
+
+
+def test_a_kind_that_can_change_one_row_only_gives_scores_of_ordinary_size():
+    X, Y = dependent_table(n=60)
+    Y[:] = 0
+    Y[3, 1] = 1
+    folds = stratified_folds(Y, 5, np.random.default_rng(0))
+    space = RhoSpace(DependentRelevance(), LearnedScore.needs).fit(X, Y, folds, final=True)
+    score = LearnedScore([Drop()])
+    own = score.fit_outlier_score(space.out_of_fold(X, Y), lambda Yc, rows: space.out_of_fold(X[rows], Yc, rows), folds)
+    assert np.abs(own).max() < 50
+    assert np.abs(score.outlier_score(space.panel(X, Y))).max() < 50
+
+
+def test_a_plain_matrix_is_refused():
+    with pytest.raises(InputError, match="M: it is a plain matrix; the learned score needs a Panel"):
+        LearnedScore().fit(np.full((5, 2), 0.5), None)
+
+
+def test_what_is_no_kind_of_error_is_refused(reading):
+    with pytest.raises(ParameterError, match="errors must be a list of kinds of error"):
+        reading.fit(LearnedScore(["flip"]))
+
+
+def test_a_score_that_was_not_fitted_says_so(reading):
+    for method in (LearnedScore().outlier_score, LearnedScore().response_blame):
+        with pytest.raises(NotFittedError):
+            method(reading.panel)
