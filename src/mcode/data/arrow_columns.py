@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._optional import require
-from mcode.data.columns import TRUE_FALSE, ArrowTable, Columns, assemble_numbers
+from mcode.data.columns import TRUE_FALSE, ArrowTable, Columns, NumberBlock
 from mcode.data.opening import first_sentence, not_in_encoding
 from mcode.errors import DataFormatError
 
@@ -30,23 +30,24 @@ def columns_of(table: ArrowTable, source: str, encoding: str = "utf-8") -> Colum
     if table.num_rows == 0:
         raise DataFormatError(source, reason="it has a header but no rows")
     reader = _Reader(source, encoding)
-    numbers: dict[str, NDArray[Any]] = {}
+    block = NumberBlock(table.num_rows, MIN_SPARSE_COLUMNS)
+    number_names: list[str] = []
+    no_yes: dict[str, tuple[str, str]] = {}
     texts: dict[str, Any] = {}
-    for name in names:
-        column = reader.canonical(table[name], name)
-        if reader.is_number(column.type):
-            numbers[name] = reader.number(column, name)
-        else:
+    waiting = list(zip(reversed(names), reversed(table.columns), strict=True))
+    del table  # each column's memory is freed as soon as it is part of the block
+    while waiting:
+        name, column = waiting.pop()
+        column = reader.canonical(column, name)
+        if not reader.is_number(column.type):
             texts[name] = column
-    arrow = reader.arrow
-    return Columns(
-        source=source,
-        order=tuple(names),
-        numbers=assemble_numbers(table.num_rows, list(numbers.values()), MIN_SPARSE_COLUMNS),
-        number_names=tuple(numbers),
-        no_yes={name: TRUE_FALSE for name in numbers if arrow.types.is_boolean(table[name].type)},
-        texts=arrow.table(texts) if texts else None,
-    )
+            continue
+        if reader.arrow.types.is_boolean(column.type):
+            no_yes[name] = TRUE_FALSE
+        number_names.append(name)
+        block.add(reader.number(column, name))
+    table_of_texts = reader.arrow.table(texts) if texts else None
+    return Columns(source, tuple(names), block.matrix(), tuple(number_names), no_yes, table_of_texts)
 
 
 def column_names(table: ArrowTable, source: str, encoding: str = "utf-8") -> list[str]:

@@ -92,43 +92,73 @@ class Columns:
         return replace(self, numbers=self.numbers[rows], texts=texts)
 
 
-def assemble_numbers(n_rows: int, arrays: Sequence[NDArray[Any]], min_sparse_columns: int = 0) -> Matrix:
-    """Return columns of numbers as one matrix: sparse where few cells differ from 0, float32 where that keeps integers.
+class NumberBlock:
+    """Columns of numbers on their way into one matrix, each kept as small as it can be while others are being read.
+
+    The matrix is sparse where few cells differ from 0, and float32 unless that would change a whole number.
 
     Parameters
     ----------
     n_rows : int
-    arrays : list of (n,) arrays
     min_sparse_columns : int, default=0
         A table with fewer columns is dense however many zeros it has.
 
     Examples
     --------
-    >>> assemble_numbers(2, [np.array([1, 0]), np.array([2.5, np.nan])])
+    >>> block = NumberBlock(2)
+    >>> block.add(np.array([1, 0]))
+    >>> block.add(np.array([2.5, np.nan]))
+    >>> block.matrix()
     array([[1. , 2.5],
            [0. , nan]], dtype=float32)
     """
-    exact = all(a.dtype.kind != "i" or not a.size or np.abs(a).max() <= EXACT_IN_SINGLE for a in arrays)
-    dtype = np.float32 if exact else np.float64
-    n_cells = n_rows * len(arrays)
-    filled = sum(int(np.count_nonzero(a)) for a in arrays)
-    if len(arrays) >= max(1, min_sparse_columns) and filled < SPARSE_BELOW * n_cells:
-        return _sparse(n_rows, arrays, filled, dtype)
-    out = np.empty((n_rows, len(arrays)), dtype)
-    for j, array in enumerate(arrays):
-        out[:, j] = array
-    return out
+
+    def __init__(self, n_rows: int, min_sparse_columns: int = 0) -> None:
+        self.n_rows, self.min_sparse_columns = n_rows, min_sparse_columns
+        self._rows: list[NDArray[np.int32] | None] = []  # None: the column is kept whole
+        self._values: list[NDArray[np.floating[Any]]] = []
+
+    def add(self, column: NDArray[Any]) -> None:
+        """Append one column, shape (n,)."""
+        rows = np.flatnonzero(column)
+        kept_whole = len(rows) >= SPARSE_BELOW * self.n_rows
+        self._rows.append(None if kept_whole else rows.astype(np.int32))
+        values = column if kept_whole else column[rows]
+        self._values.append(values.astype(_float_type(values)))
+
+    def matrix(self) -> Matrix:
+        """Return all columns, shape (n, k)."""
+        dtype = np.result_type(np.float32, *{values.dtype for values in self._values})
+        filled = sum(int(np.count_nonzero(values)) for values in self._values)
+        n_columns = len(self._values)
+        if n_columns < max(1, self.min_sparse_columns) or filled >= SPARSE_BELOW * self.n_rows * n_columns:
+            return self._dense(dtype)
+        return self._sparse(filled, dtype)
+
+    def _dense(self, dtype: Any) -> Matrix:
+        out = np.zeros((self.n_rows, len(self._values)), dtype)
+        for j, (rows, values) in enumerate(zip(self._rows, self._values, strict=True)):
+            out[slice(None) if rows is None else rows, j] = values
+        return out
+
+    def _sparse(self, filled: int, dtype: Any) -> Matrix:
+        indices, data = np.empty(filled, np.int32), np.empty(filled, dtype)
+        indptr = np.zeros(len(self._values) + 1, np.int64)
+        for j, (rows, values) in enumerate(zip(self._rows, self._values, strict=True)):
+            at = np.flatnonzero(values) if rows is None else rows
+            here = slice(indptr[j], indptr[j] + len(at))
+            indices[here], data[here] = at, values[at] if rows is None else values
+            indptr[j + 1] = here.stop
+        return sp.csr_matrix(sp.csc_matrix((data, indices, indptr), shape=(self.n_rows, len(self._values))))
 
 
-def _sparse(n_rows: int, arrays: Sequence[NDArray[Any]], filled: int, dtype: Any) -> sp.csr_matrix:
-    indices, data = np.empty(filled, np.int32), np.empty(filled, dtype)
-    indptr = np.zeros(len(arrays) + 1, np.int64)
-    for j, array in enumerate(arrays):
-        rows = np.flatnonzero(array)
-        here = slice(indptr[j], indptr[j] + len(rows))
-        indices[here], data[here] = rows, array[rows]
-        indptr[j + 1] = here.stop
-    return sp.csr_matrix(sp.csc_matrix((data, indices, indptr), shape=(n_rows, len(arrays))))
+def _float_type(values: NDArray[Any]) -> type[np.floating[Any]]:
+    """Return float32 unless it would change a whole number or overflow."""
+    if not values.size or (values.dtype.kind in "bf" and values.dtype.itemsize <= 4):
+        return np.float32
+    largest = np.nanmax(np.abs(values.astype(np.float64))) if not np.isnan(values).all() else 0.0
+    exact = largest <= (EXACT_IN_SINGLE if values.dtype.kind in "iu" else np.finfo(np.float32).max)
+    return np.float32 if exact else np.float64
 
 
 def storage_of(matrix: Matrix) -> Matrix:

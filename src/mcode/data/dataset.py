@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ class Dataset:
         """Return what the user's table holds in a context column; None where it is empty."""
         if self.texts is not None and column in self.texts.column_names:
             value: object = self.texts[column][row].as_py()
-            return value
+            return value.date() if isinstance(value, datetime) and value.time() == time() else value
         at = next(
             (j for j, f in enumerate(self.features) if f.column == column and f.kind in ("number", "boolean")), None
         )

@@ -74,7 +74,7 @@ def batches(path: Path, kind: str, options: TableOptions) -> Iterator[Any]:
             case "arrow":
                 yield from _arrow_batches(file)
             case _:
-                yield from _json(file, options).to_batches(max_chunksize=1 << 15)
+                yield from _json(file).to_batches(max_chunksize=1 << 15)
 
 
 def read_table(path: Path, kind: str, options: TableOptions) -> ArrowTable:
@@ -89,7 +89,7 @@ def read_table(path: Path, kind: str, options: TableOptions) -> ArrowTable:
             case "arrow":
                 table = arrow.Table.from_batches(list(_arrow_batches(file)))
             case _:
-                table = _json(file, options)
+                table = _json(file)
         table.validate(full=True)  # a crafted file may hold offsets that point outside of it
     return table
 
@@ -115,14 +115,9 @@ def _arrow_batches(file: Any) -> Iterator[Any]:
         yield from ipc.open_stream(file)
 
 
-def _json(file: Any, options: TableOptions) -> ArrowTable:
+def _json(file: Any) -> ArrowTable:
     json = require("pyarrow.json", extra="tables")
-    arrow = require("pyarrow", extra="tables")
-    known = options.arrow_types()
-    schema = arrow.schema(list(known.items())) if known else None
-    return json.read_json(
-        file, json.ReadOptions(block_size=BLOCK), json.ParseOptions(explicit_schema=schema, newlines_in_values=False)
-    )
+    return json.read_json(file, json.ReadOptions(block_size=BLOCK), json.ParseOptions(newlines_in_values=False))
 
 
 def _csv(path: Path, file: Any, kind: str, options: TableOptions, whole: bool) -> Any:

@@ -57,6 +57,8 @@ class Vectoriser:
 
     def fit_transform(self, columns: Columns) -> Vectorised:
         """Learn the features of these columns; return X."""
+        empty = _missing_counts(columns.numbers) == columns.n_rows
+        columns = columns.without([name for name, none in zip(columns.number_names, empty, strict=True) if none])
         self.columns = columns.order
         self.types = {name: "bool" if name in columns.true_false else "number" for name in columns.number_names}
         self.types |= {name: str(columns.texts.schema.field(name).type) for name in columns.text_names}

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from mcode._optional import require
 
-WORD = re.compile(r"\w\w+")
+WORD = re.compile(r"[^\W\d_]\w+")  # begins with a letter: "for 14 days" is about days, not about 14
 
 
 class Words(TransformerMixin, BaseEstimator):
