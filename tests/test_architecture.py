@@ -84,7 +84,7 @@ def test_imports_point_down():
 @pytest.mark.parametrize(
     ("where", "line", "sentence"),
     [
-        ("solvers/path.py", "from mcode.models import br", "solvers/path.py is in 'solvers' and may not import 'models'"),
+        ("solvers/a.py", "from mcode.models import br", "solvers/a.py is in 'solvers' and may not import 'models'"),
         ("scores/lof.py", "import mcode.ranking", "scores/lof.py is in 'scores' and may not import 'ranking'"),
         ("spaces/rho.py", "from mcode import scores", "spaces/rho.py is in 'spaces' and may not import 'scores'"),
         ("helpers.py", "", "the room 'helpers' has no floor"),
