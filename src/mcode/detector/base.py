@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike
@@ -35,6 +36,14 @@ class DetectorBase(BaseEstimator, ABC):
     reference: Reference
     alarm_rate: float
     reference_score_: Floats | None
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say what is accepted: sparse rows, and a table of responses that is always needed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
 
     @abstractmethod
     def fit(self, X: TableLike, Y: TableLike) -> Self:

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags, TransformerTags
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode.detector.base import DetectorBase, Reference
@@ -90,6 +91,12 @@ class MCODE(DetectorBase):
         self.error_rate = error_rate
         self.alarm_rate = alarm_rate
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say what is accepted, and that rows are transformed: into rho."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        return tags
 
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Learn from past rows: context X of shape (n, m), responses Y of shape (n, d), assumed mostly right."""
