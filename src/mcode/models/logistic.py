@@ -29,6 +29,7 @@ Array = NDArray[Any]
 FOLD_TOLERANCE = 1e-3
 SEARCHED_TOLERANCE = 3e-5
 GIVEN_TOLERANCE = 1e-7
+FEW_PRESENT = 0.1  # share of present responses up to which a sparse product with them is faster
 ROWS_AT_ONCE = 1024  # a chunk's logits stay in cache from the product to the probability
 
 
@@ -140,13 +141,22 @@ class Scaling:
         deviation = X.std(axis=0, dtype=np.float64)
         return cls(X.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
 
-    def apply(self, X: Matrix) -> Matrix:
-        """Return the scaled features."""
-        if self.mean is None:
-            return X
-        if sp.issparse(X):
-            return self.apply(X.toarray())
-        return np.asarray((X - self.mean.astype(X.dtype)) / self.deviation.astype(X.dtype))  # type: ignore[union-attr]
+    def apply(self, X: Matrix, out: Array | None = None) -> Matrix:
+        """Return the scaled features, in `out` where that is given."""
+        if self.mean is None or self.deviation is None:
+            if out is None:
+                return X
+            out[...] = X
+            return out
+        centred = np.subtract(np.asarray(X), self.mean.astype(X.dtype), out=out)
+        return np.asarray(np.divide(centred, self.deviation.astype(X.dtype), out=centred))
+
+    def into(self, features: Array, intercept: Array) -> tuple[Array, Array]:
+        """Return coefficients for features as they are that do what these do for scaled ones."""
+        if self.mean is None or self.deviation is None:
+            return features, intercept
+        unscaled = features / self.deviation[:, None]
+        return unscaled, intercept - self.mean @ unscaled
 
 
 @dataclass(frozen=True)
@@ -181,22 +191,65 @@ class LinearConditionals:
 
     def logits(self, X: Matrix, Y: Codes) -> Array:
         """Return log odds of y_j = 1 given the context and the observed parents, shape (n, d)."""
-        features = self.scaling.apply(X)
-        eta = np.asarray(features.astype(self.features.dtype, copy=False) @ self.features)
-        if self.responses is not None:
-            eta += Y.astype(self.features.dtype) @ self.responses
-        eta += self.intercept
-        return eta
+        return self._reader(X).logits(X, Y)
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
-        """Return log P of the observed responses, shape (n, d)."""
+        """Return log P of the observed responses, shape (n, d), computed in the precision of X."""
         out = np.empty(Y.shape)
+        reader = self._reader(X)
+
+        def read(rows: slice) -> None:
+            log_likelihood(reader.logits(X[rows], Y[rows]), Y[rows], out[rows])
+
         chunks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(Y), ROWS_AT_ONCE)]
-        run_all([partial(self._log_proba_of, X, Y, chunk, out) for chunk in chunks])
+        run_all([partial(read, chunk) for chunk in chunks])
         return out
 
-    def _log_proba_of(self, X: Matrix, Y: Codes, rows: slice, out: Floats) -> None:
-        log_likelihood(self.logits(X[rows], Y[rows]), Y[rows], out[rows])
+    def _reader(self, X: Matrix) -> DenseReader | SparseReader:
+        d = len(self.intercept)
+        responses = np.empty((0, d)) if self.responses is None else self.responses
+        if sp.issparse(X):
+            parts = (*self.scaling.into(self.features, self.intercept), responses)
+            return SparseReader(*(part.astype(X.dtype, copy=False) for part in parts))
+        W = np.vstack([self.features, responses, self.intercept[None]]).astype(X.dtype)
+        return DenseReader(W, self.features.shape[0], self.scaling)
+
+
+@dataclass(frozen=True)
+class DenseReader:
+    """Coefficients made ready for dense rows: scaling, responses and intercept all go into one matrix product."""
+
+    W: Array  # (m + d + 1, d), or (m + 1, d) where no response is an input
+    n_features: int
+    scaling: Scaling
+
+    def logits(self, X: Matrix, Y: Codes) -> Array:
+        """Return [scaled X | Y | 1] @ W."""
+        Z = np.empty((len(Y), len(self.W)), self.W.dtype)
+        self.scaling.apply(X, out=Z[:, : self.n_features])
+        if len(self.W) > self.n_features + 1:
+            Z[:, self.n_features : -1] = Y
+        Z[:, -1] = 1
+        return np.asarray(Z @ self.W)
+
+
+@dataclass(frozen=True)
+class SparseReader:
+    """Coefficients made ready for sparse rows."""
+
+    features: Array
+    intercept: Array
+    responses: Array
+
+    def logits(self, X: Matrix, Y: Codes) -> Array:
+        """Return X @ features + Y @ responses + intercept."""
+        eta = np.asarray(X @ self.features)
+        if len(self.responses):
+            few = np.count_nonzero(Y) < FEW_PRESENT * Y.size
+            inputs = sp.csr_matrix(Y, dtype=eta.dtype) if few else Y.astype(eta.dtype)
+            eta += inputs @ self.responses
+        eta += self.intercept
+        return eta
 
 
 def _task(X: Matrix, Y: Codes, parents: Parents) -> Task:
