@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mcode._optional import require
 from mcode.data.columns import TRUE_FALSE, ArrowTable, Columns, NumberBlock
 from mcode.data.opening import first_sentence, not_in_encoding
-from mcode.errors import DataFormatError
+from mcode.errors import DataFormatError, McodeError
 
 MIN_SPARSE_COLUMNS = 100  # narrower tables stay dense: models bring dense features to one scale
 
@@ -88,7 +88,7 @@ class _Reader:
         try:
             return self._canonical(column, name)
         except self.errors as error:
-            if isinstance(error, DataFormatError):
+            if isinstance(error, McodeError):
                 raise
             raise self._refuse(name, f"cannot be used ({first_sentence(error)})") from error
 

@@ -31,6 +31,7 @@ class Responses:
     names: tuple[str, ...]
     values: tuple[TwoValues, ...]
     known: NDArray[np.bool_]
+    columns: tuple[str, ...] = ()  # the columns that they came from, which are no context then
 
 
 def as_patterns(parameter: str, patterns: object) -> list[str]:
@@ -106,7 +107,7 @@ def responses_of(
         known &= there
     if not known.any():
         raise DataFormatError(columns.source, reason="every row lacks the value of some label")
-    return Responses(codes, tuple(names), tuple(written), known)
+    return Responses(codes, tuple(names), tuple(written), known, tuple(names))
 
 
 def _missing(source: str, name: str, there: NDArray[np.bool_]) -> DataFormatError:
@@ -194,7 +195,7 @@ def tags_of(columns: Columns, column: str, separator: str, names: Sequence[str] 
     codes = np.zeros((columns.n_rows, len(names)), np.uint8)
     for i, tags in enumerate(cells):
         codes[i, [at[tag] for tag in tags]] = 1
-    return Responses(codes, tuple(names), (ZERO_ONE,) * len(names), np.ones(len(codes), bool))
+    return Responses(codes, tuple(names), (ZERO_ONE,) * len(names), np.ones(len(codes), bool), (column,))
 
 
 def _tag_lists(columns: Columns, column: str, separator: str) -> list[list[str]]:

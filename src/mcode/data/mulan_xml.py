@@ -6,7 +6,7 @@ from collections import Counter
 from xml.parsers import expat
 
 from mcode.data.opening import AnyPath, check_file, first_sentence, open_bytes
-from mcode.errors import DataFormatError
+from mcode.errors import DataFormatError, McodeError
 
 
 class _EntityError(Exception):
@@ -43,7 +43,7 @@ def read_label_names(path: AnyPath) -> list[str]:
             file, parser.CurrentLineNumber, "the XML declares an entity, which is refused; write the names out"
         ) from error
     except (expat.ExpatError, ValueError, LookupError) as error:
-        if isinstance(error, DataFormatError):
+        if isinstance(error, McodeError):
             raise
         raise DataFormatError(
             file, getattr(error, "lineno", None), f"it is not well-formed XML ({first_sentence(error)})"

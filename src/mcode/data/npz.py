@@ -16,7 +16,7 @@ from mcode._progress import advance
 from mcode.data.columns import Columns
 from mcode.data.labels import ZERO_ONE, Responses
 from mcode.data.opening import first_sentence
-from mcode.errors import DataFormatError, InputError
+from mcode.errors import DataFormatError, InputError, McodeError
 from mcode.models.encoding import ResponseEncoding
 
 SPARSE_PARTS = ("x_data", "x_indices", "x_indptr", "x_shape")
@@ -43,18 +43,18 @@ def read_npz(path: Path) -> tuple[Columns, Responses]:
     return Columns(str(path), features, X, features), Responses(codes, labels, (ZERO_ONE,) * len(labels), known)
 
 
-def _sentence(path: Path, error: BaseException) -> DataFormatError:
-    if isinstance(error, DataFormatError):
-        return error
+def _sentence(path: Path, error: BaseException) -> McodeError:
     if isinstance(error, InputError):
         return DataFormatError(path, reason=f"{error.argument}: {error.came}; {error.allowed}")
+    if isinstance(error, McodeError):
+        return error
     if "allow_pickle" in str(error):
         return DataFormatError(path, reason="it holds pickled objects, which could run code and are never opened")
     return DataFormatError(path, reason=f"it is not one of our npz files, or damaged ({first_sentence(error)})")
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise DataFormatError(path, reason="it is no npz archive; np.savez writes one")
         wanted = [n for n in ("X", *SPARSE_PARTS, "Y", "feature_names", "label_names") if n in file.files]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 from mcode._progress import advance
-from mcode.errors import DataFormatError, ParameterError
+from mcode.errors import DataFormatError, McodeError, ParameterError
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -32,7 +32,7 @@ def check_file(path: AnyPath) -> Path:
         if file.is_file() and file.stat().st_size == 0:
             raise DataFormatError(file, reason="the file is empty")
     except (OSError, ValueError) as error:  # ValueError: a null character in the path; our own error is one too
-        if isinstance(error, DataFormatError):
+        if isinstance(error, McodeError):
             raise
         raise DataFormatError(file, reason=first_sentence(error)) from error
     return file

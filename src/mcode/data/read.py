@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mcode._optional import require
 from mcode.data.arff import read_arff
 from mcode.data.arrow_columns import check_distinct, columns_of
+from mcode.data.arrow_options import TableOptions
 from mcode.data.columns import TRUE_FALSE, Columns
 from mcode.data.dataset import Dataset, Schema
 from mcode.data.formats import TABLES, format_of
@@ -31,7 +32,7 @@ from mcode.data.libsvm import read_libsvm
 from mcode.data.mulan_xml import read_label_names
 from mcode.data.npz import read_npz
 from mcode.data.opening import AnyPath, check_encoding, check_file
-from mcode.data.table import TableOptions, arrow_table, batches, read_table, table_name
+from mcode.data.table import arrow_table, batches, read_table, table_name
 from mcode.data.vectorise import Vectoriser, conform
 from mcode.errors import DataFormatError, ParameterError
 
@@ -253,7 +254,7 @@ def _chosen(columns: Columns, request: _Request, own: list[str]) -> Responses:
 def _first_dataset(columns: Columns, responses: Responses, request: _Request) -> Dataset:
     source = columns.source
     ids = _row_ids(columns, request.id_name, 0)
-    used = {*responses.names, *([request.tags_column] if request.tags_column else [])}
+    used = set(responses.columns)
     used.update([request.id_name] if request.id_name else [])
     if request.ignore:
         used.update(match_columns(source, columns.order, request.ignore, "ignore"))

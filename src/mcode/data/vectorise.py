@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Matrix
 from mcode._optional import require
+from mcode.data.arrow_options import arrow_errors, arrow_type
 from mcode.data.columns import Columns
 from mcode.data.features import Feature, as_no_yes, number_text, unique_names
 from mcode.data.mixed import MixedEncoder
-from mcode.data.table import arrow_errors, arrow_type
 from mcode.errors import DataFormatError
 
 NUMBERS = ("number", "bool")
@@ -112,8 +112,8 @@ class Vectoriser:
 
     def _assemble_sparse(self, numbers: sp.csr_matrix, encoded: NDArray[Any] | None) -> Vectorised:
         raw = sp.csr_matrix(numbers if encoded is None else sp.hstack([numbers, sp.csr_matrix(encoded)]))
-        is_empty = sp.csr_matrix((np.isnan(raw.data), raw.indices, raw.indptr), shape=raw.shape)
-        is_empty.eliminate_zeros()
+        is_empty = sp.csr_matrix((np.isnan(raw.data), raw.indices, raw.indptr), shape=raw.shape, copy=True)
+        is_empty.eliminate_zeros()  # in place: the copy keeps the pattern of `raw`
         data = np.where(np.isnan(raw.data), self._median.astype(raw.dtype)[raw.indices], raw.data)
         raw = sp.csr_matrix((data, raw.indices, raw.indptr), shape=raw.shape)
         marks = is_empty[:, self._marked]
