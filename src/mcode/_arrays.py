@@ -130,7 +130,7 @@ def _check_sparse(table: Any, name: str) -> sp.csr_matrix:
     if data is not matrix.data:
         matrix = sp.csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy() if matrix.data is getattr(table, "data", None) else matrix
+        matrix = matrix.copy()  # it may share its arrays with the caller's
         matrix.sum_duplicates()
 
     def locate(at: int) -> tuple[int, int]:

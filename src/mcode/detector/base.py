@@ -30,6 +30,8 @@ class DetectorBase(BaseEstimator, ABC):
     reference_score_ : (n,) array of the scores of rows taken as normal; None with reference="batch"
     encoding_ : ResponseEncoding
     n_features_in_, n_responses_ : int
+    one_valued_ : list of str
+        Responses that had one value only in training: they are scored by their smoothed base rate.
     """
 
     score: Any
@@ -99,6 +101,8 @@ class DetectorBase(BaseEstimator, ABC):
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = check_rows(X, Y, self.encoding_)
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
+        constant = np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))
+        self.one_valued_ = [self.encoding_.names[j] for j in constant]
         return features, codes
 
     def _check(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
