@@ -18,7 +18,7 @@ from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
 from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
-from mcode.solvers.kernels import log_likelihood
+from mcode.solvers.kernels import add_present, gather, log_likelihood
 from mcode.solvers.path import Fold, Task, fit_all, fit_folds, search
 from mcode.solvers.threads import run_all
 
@@ -29,8 +29,7 @@ Array = NDArray[Any]
 FOLD_TOLERANCE = 1e-3
 SEARCHED_TOLERANCE = 3e-5
 GIVEN_TOLERANCE = 1e-7
-FEW_PRESENT = 0.1  # share of present responses up to which a sparse product with them is faster
-ROWS_AT_ONCE = 1024  # a chunk's logits stay in cache from the product to the probability
+CELLS_AT_ONCE = 2**17  # a chunk's logits stay in cache from the product to the probability
 
 
 class BatchLogistic(BaseEstimator):
@@ -191,7 +190,7 @@ class LinearConditionals:
 
     def logits(self, X: Matrix, Y: Codes) -> Array:
         """Return log odds of y_j = 1 given the context and the observed parents, shape (n, d)."""
-        return self._reader(X).logits(X, Y)
+        return self._reader(X).logits(X, Y, slice(0, len(Y)))
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
         """Return log P of the observed responses, shape (n, d), computed in the precision of X."""
@@ -199,18 +198,18 @@ class LinearConditionals:
         reader = self._reader(X)
 
         def read(rows: slice) -> None:
-            log_likelihood(reader.logits(X[rows], Y[rows]), Y[rows], out[rows])
+            log_likelihood(reader.logits(X, Y, rows), Y[rows], out[rows])
 
-        chunks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(Y), ROWS_AT_ONCE)]
+        at_once = max(256, CELLS_AT_ONCE // Y.shape[1])
+        chunks = [slice(start, min(start + at_once, len(Y))) for start in range(0, len(Y), at_once)]
         run_all([partial(read, chunk) for chunk in chunks])
         return out
 
     def _reader(self, X: Matrix) -> DenseReader | SparseReader:
-        d = len(self.intercept)
-        responses = np.empty((0, d)) if self.responses is None else self.responses
+        responses = np.empty((0, len(self.intercept))) if self.responses is None else self.responses
         if sp.issparse(X):
             parts = (*self.scaling.into(self.features, self.intercept), responses)
-            return SparseReader(*(part.astype(X.dtype, copy=False) for part in parts))
+            return SparseReader(*(np.ascontiguousarray(part, dtype=X.dtype) for part in parts))
         W = np.vstack([self.features, responses, self.intercept[None]]).astype(X.dtype)
         return DenseReader(W, self.features.shape[0], self.scaling)
 
@@ -223,12 +222,12 @@ class DenseReader:
     n_features: int
     scaling: Scaling
 
-    def logits(self, X: Matrix, Y: Codes) -> Array:
-        """Return [scaled X | Y | 1] @ W."""
-        Z = np.empty((len(Y), len(self.W)), self.W.dtype)
-        self.scaling.apply(X, out=Z[:, : self.n_features])
+    def logits(self, X: Any, Y: Codes, rows: slice) -> Array:
+        """Return [scaled X | Y | 1] @ W of some rows."""
+        Z = np.empty((rows.stop - rows.start, len(self.W)), self.W.dtype)
+        self.scaling.apply(X[rows], out=Z[:, : self.n_features])
         if len(self.W) > self.n_features + 1:
-            Z[:, self.n_features : -1] = Y
+            Z[:, self.n_features : -1] = Y[rows]
         Z[:, -1] = 1
         return np.asarray(Z @ self.W)
 
@@ -241,15 +240,18 @@ class SparseReader:
     intercept: Array
     responses: Array
 
-    def logits(self, X: Matrix, Y: Codes) -> Array:
-        """Return X @ features + Y @ responses + intercept."""
-        eta = np.asarray(X @ self.features)
-        if len(self.responses):
-            few = np.count_nonzero(Y) < FEW_PRESENT * Y.size
-            inputs = sp.csr_matrix(Y, dtype=eta.dtype) if few else Y.astype(eta.dtype)
-            eta += inputs @ self.responses
-        eta += self.intercept
+    def logits(self, X: Any, Y: Codes, rows: slice) -> Array:
+        """Return X @ features + Y @ responses + intercept of some rows."""
+        eta = np.empty((rows.stop - rows.start, self.features.shape[1]), self.features.dtype)
+        starts = X.indptr[rows.start : rows.stop + 1]
+        gather(_unsigned(starts), _unsigned(X.indices), X.data, self.features, eta)
+        add_present(Y[rows], self.responses, self.intercept, eta)
         return eta
+
+
+def _unsigned(index: Array) -> Array:
+    """Return the same memory as unsigned integers, which the kernels index faster with."""
+    return index.view(f"u{index.itemsize}")
 
 
 def _task(X: Matrix, Y: Codes, parents: Parents) -> Task:

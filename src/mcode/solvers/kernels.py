@@ -231,3 +231,16 @@ def add_penalty(out: Array, D: Array, penalty: Array, free: Array) -> None:
         if i >= first:
             for c in range(n_columns):
                 out[i, c] *= free[i - first, c]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def add_present(Y: Array, rows: Array, constant: Array, out: Array) -> None:
+    """Write out += Y @ rows + constant, for Y of mostly zeros."""
+    n_columns = out.shape[1]
+    for i in range(out.shape[0]):
+        for c in range(n_columns):
+            out[i, c] += constant[c]
+        for j in range(rows.shape[0]):
+            if Y[i, j]:
+                for c in range(n_columns):
+                    out[i, c] += rows[j, c]
