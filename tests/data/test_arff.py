@@ -121,3 +121,9 @@ def test_an_xml_file_names_labels_in_its_own_order(write):
     data = read(path)
     assert data.label_names == ("b", "a")
     assert data.Y.tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_xml_file_beside_is_not_opened_when_labels_are_named(write):
+    write("w.xml", "<settings>")
+    path = write("w.arff", "@relation r\n@attribute x real\n@attribute a {0,1}\n@data\n1,0\n2,1\n")
+    assert read(path, "a").label_names == ("a",)

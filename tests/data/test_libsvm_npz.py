@@ -36,8 +36,9 @@ def test_a_further_libsvm_file_has_the_features_of_the_first(write):
     [
         ("a 1:x", "line 1: '1:x' is not index:value"),
         ("a 1:1 hello", "line 1: 'hello' is not index:value"),
-        ("a -1:2", "line 1: '-1:2' has a negative index"),
-        ("a 1:nan", "line 1: '1:nan' has a negative index or a value that is not finite"),
+        ("a -1:2", "line 1: '-1:2' has an index that is not from 0 to"),
+        ("a 1:nan", "line 1: '1:nan' has a value that is not finite"),
+        ("a 2000000000:1", "line 1: '2000000000:1' has an index that is not from 0 to"),
         ("a 1:1 1:2", "line 1: an index is given twice"),
         ("1:1\n2:1", "no row has a label"),
         ("# nothing", "it holds no rows"),

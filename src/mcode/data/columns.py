@@ -16,6 +16,7 @@ ArrowTable: TypeAlias = Any  # pyarrow ships no types
 
 TRUE_FALSE = ("false", "true")
 SPARSE_BELOW = 0.25  # share of non-zero cells below which a matrix is kept sparse
+MOST_COLUMNS = 2_000_000  # a file of a few bytes may claim more; each column costs memory before any cell is read
 EXACT_IN_SINGLE = 2**24  # whole numbers beyond this change when stored as float32
 
 

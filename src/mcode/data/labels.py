@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._optional import require
@@ -95,6 +96,9 @@ def responses_of(
     missing : "refuse" or "drop"
         What to do with rows where a response is missing.
     """
+    columns = columns.only(names)
+    if sp.issparse(columns.numbers):  # columns of a sparse matrix are slow to come by, one at a time
+        columns = replace(columns, numbers=columns.numbers.toarray())
     codes = np.zeros((columns.n_rows, len(names)), np.uint8)
     known = np.ones(columns.n_rows, bool)
     written: list[TwoValues] = []

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from mcode.data.columns import Columns, storage_of
+from mcode.data.columns import MOST_COLUMNS, Columns, storage_of
 from mcode.data.labels import ZERO_ONE, Responses
 from mcode.data.opening import numbered_lines
 from mcode.errors import DataFormatError
-
-LARGEST_INDEX = 2**31 - 2
 
 
 @dataclass
@@ -92,7 +90,7 @@ def _read_rows(path: Path, encoding: str) -> _Rows:
         text = line.split("#", 1)[0]
         tokens = text.split()
         if number == 1 and len(tokens) == 3 and all(token.isdecimal() for token in tokens):
-            rows.n_features = min(int(tokens[1]), LARGEST_INDEX)
+            rows.n_features = min(int(tokens[1]), MOST_COLUMNS)
             continue
         if not tokens:
             continue
@@ -111,8 +109,10 @@ def _read_entries(path: Path, number: int, tokens: list[str], rows: _Rows) -> No
             entry, at = float(value), int(index)
         except ValueError as error:
             raise DataFormatError(path, number, f"{token[:40]!r} is not index:value") from error
-        if not colon or not 0 <= at <= LARGEST_INDEX or not abs(entry) <= np.finfo(np.float32).max:
-            raise DataFormatError(path, number, f"{token[:40]!r} has a negative index or a value that is not finite")
+        if not colon or not 0 <= at <= MOST_COLUMNS:
+            raise DataFormatError(path, number, f"{token[:40]!r} has an index that is not from 0 to {MOST_COLUMNS}")
+        if not abs(entry) <= np.finfo(np.float32).max:
+            raise DataFormatError(path, number, f"{token[:40]!r} has a value that is not finite")
         rows.indices.append(at)
         rows.data.append(entry)
     here = rows.indices[start:]

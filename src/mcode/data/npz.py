@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Matrix, check_matrix
 from mcode._progress import advance
-from mcode.data.columns import Columns
+from mcode.data.columns import MOST_COLUMNS, Columns
 from mcode.data.labels import ZERO_ONE, Responses
 from mcode.data.opening import first_sentence
 from mcode.errors import DataFormatError, InputError, McodeError
@@ -73,8 +73,8 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Matrix:
         return check_matrix(arrays["X"], "X")
     shape = tuple(int(side) for side in arrays["x_shape"].ravel())
     parts = tuple(arrays[name] for name in SPARSE_PARTS[:3])
-    if len(shape) != 2 or min(shape) < 0:
-        raise DataFormatError(path, reason=f"x_shape is {shape}; two sizes are needed")
+    if len(shape) != 2 or min(shape) < 0 or shape[1] > MOST_COLUMNS:
+        raise DataFormatError(path, reason=f"x_shape is {shape}; rows and at most {MOST_COLUMNS} columns are allowed")
     matrix = sp.csr_matrix(parts, shape=shape)
     matrix.check_format(full_check=True)
     return check_matrix(matrix, "X")

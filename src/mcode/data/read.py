@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -196,7 +196,7 @@ def _load(path: object, request: _Request, format: str | None) -> tuple[Columns,
     table = arrow_table(path)
     if table is not None:
         columns = columns_of(table, table_name(path))
-        return columns, _chosen(columns, request, [])
+        return columns, _chosen(columns, request, list)
     file = check_file(_as_path(path))
     kind = format_of(file, format)
     if kind in ("libsvm", "npz"):
@@ -206,9 +206,9 @@ def _load(path: object, request: _Request, format: str | None) -> tuple[Columns,
     if kind == "arff":
         columns, header = read_arff(file, request.options.encoding)
         check_distinct(columns.order, str(file))
-        return columns, _chosen(columns, request, _named_beside(file) or header.meka_labels)
+        return columns, _chosen(columns, request, lambda: _named_beside(file) or header.meka_labels)
     columns = columns_of(read_table(file, kind, request.options), str(file), request.options.encoding)
-    return columns, _chosen(columns, request, _named_beside(file))
+    return columns, _chosen(columns, request, lambda: _named_beside(file))
 
 
 def _as_path(path: object) -> AnyPath:
@@ -230,7 +230,7 @@ def _subset(responses: Responses, patterns: list[str], source: str) -> Responses
     return Responses(np.ascontiguousarray(responses.codes[:, at]), tuple(names), values, responses.known)
 
 
-def _chosen(columns: Columns, request: _Request, own: list[str]) -> Responses:
+def _chosen(columns: Columns, request: _Request, own: Callable[[], list[str]]) -> Responses:
     """Return the responses that were asked for, or those that the file itself names."""
     source = columns.source
     if request.tags_column is not None:
@@ -241,7 +241,7 @@ def _chosen(columns: Columns, request: _Request, own: list[str]) -> Responses:
     if request.labels is not None:
         names = match_columns(source, columns.order, request.labels, "label")
     else:
-        names = own if request.label_file is None else read_label_names(request.label_file)
+        names = own() if request.label_file is None else read_label_names(request.label_file)
         for name in names:
             check_column(source, columns.order, name, "label")
     if not names:
