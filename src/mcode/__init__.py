@@ -4,10 +4,12 @@ from mcode import corruption, models, scores
 from mcode._progress import reporting
 from mcode.detector import MCODE, Audit, JointDetector, audit
 from mcode.errors import InputError, McodeError, NotConvergedWarning, ParameterError
+from mcode.explain import Finding
 
 __all__ = [
     "MCODE",
     "Audit",
+    "Finding",
     "InputError",
     "JointDetector",
     "McodeError",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mcode._arrays import Floats, TableLike
+from mcode._arrays import Floats, Matrix, TableLike
 from mcode._optional import require
+from mcode.detector.judged import Judged, Typical, explain, judges_of_folds
 from mcode.detector.reading import (
     check_error_rate,
     companions_of,
@@ -18,11 +21,14 @@ from mcode.detector.reading import (
     posterior,
     ratio_score,
 )
-from mcode.errors import ParameterError
+from mcode.detector.redraw import ordinary_scores
+from mcode.detector.whole import Whole, named_first
+from mcode.errors import InputError, ParameterError
 from mcode.models.conditional import ConditionalModel, as_model, check_rows
 from mcode.models.encoding import Codes, ResponseEncoding
 from mcode.models.folds import stratified_folds
-from mcode.ranking import is_share, own_p_value
+from mcode.models.panel import Panel
+from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value
 from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
 from mcode.spaces.rho import RhoSpace
@@ -35,7 +41,8 @@ class Audit:
     Attributes
     ----------
     outlier_score : (n,) array, larger = more outlying
-    p_value : (n,) array: the share of rows that are at least as outlying
+    p_value : (n,) array: the share of ordinary rows that are at least as outlying
+        Ordinary rows are contexts of the table with responses drawn anew from the models.
     error_probability : (n,) array: how likely each row is wrong
     rho : (n, d) array: probability of each observed response given the context and the other responses
     response_error_probability : (n, d) array: how likely each response is wrong
@@ -54,6 +61,8 @@ class Audit:
     one_valued: list[str]
     codes: Codes = field(repr=False)
     encoding: ResponseEncoding = field(repr=False)
+    X: Matrix = field(repr=False)
+    space: RhoSpace = field(repr=False)
 
     @property
     def ranking(self) -> NDArray[np.intp]:
@@ -63,14 +72,53 @@ class Audit:
     def flagged(self, fdr: float = 0.1) -> NDArray[np.intp]:
         """Return the most suspicious rows, of which an expected share of at most `fdr` is right after all.
 
-        The expected share of false alarms among the first k rows is the mean of 1 - error_probability over them.
+        Benjamini & Hochberg (1995) on `p_value`. So fdr * len(flagged) false alarms are to be expected at most.
         """
         if not is_share(fdr):
             raise ParameterError("fdr", fdr, "a number between 0 and 1")
-        order = np.argsort(-self.error_probability, kind="stable")
-        false_share = np.cumsum(1.0 - self.error_probability[order]) / np.arange(1, len(order) + 1)
-        within = np.flatnonzero(false_share <= fdr)
-        return order[: within[-1] + 1 if len(within) else 0]
+        rejected = false_discovery_cut(self.p_value, fdr)
+        return self.ranking[rejected[self.ranking]]
+
+    def explain(self, row: int, **options: Any) -> Any:
+        """Return the `Finding` of one row; see `explain_rows`."""
+        return self.explain_rows([row], **options)[0]
+
+    def explain_rows(self, rows: Sequence[int] | NDArray[np.intp], **options: Any) -> Any:
+        """Return a `Finding` for each of some rows: which response, why, and what it should have been.
+
+        Parameters
+        ----------
+        rows : places in the table
+        features : sequence of m descriptions, optional
+            Where each feature comes from: (source column, category or None), or the features of a `Dataset`.
+        ids : identifiers of these rows, optional
+        """
+        at = np.asarray(rows, dtype=np.intp)
+        n = len(self.codes)
+        if at.ndim != 1 or ((at < 0) | (at >= n)).any():
+            raise InputError("rows", f"it holds {rows!r}", f"rows are counted from 0 to {n - 1}")
+        rank = np.empty(n, np.intp)
+        rank[self.ranking] = np.arange(1, n + 1)
+        judged = Judged(
+            row=at,
+            X=self.X[at],
+            codes=self.codes[at],
+            encoding=self.encoding,
+            typical=self._typical,
+            score=self.outlier_score[at],
+            p_value=self.p_value[at],
+            error_probability=self.error_probability[at],
+            rank=rank[at],
+            rho=self.rho[at],
+            response_error_probability=self.response_error_probability[at],
+            response_p_value=self.response_p_value[at],
+            judges=judges_of_folds(self.space, at),
+        )
+        return explain(judged, **options)
+
+    @cached_property
+    def _typical(self) -> Typical:
+        return Typical.of(self.X, self.codes)
 
     def to_frame(self, top: int | None = None) -> Any:
         """Return a pandas table, most suspicious row first: which response, what was observed, what was expected.
@@ -150,15 +198,27 @@ def audit(
     rate = estimate_error_rate(log_ratio) if isinstance(error_rate, str) else error_rate
     probability = posterior(log_ratio, rate)
     log_rho = panel.views["model"]
+    ordinary = ordinary_scores(space, fitted_score, features, codes, np.random.default_rng(random_state))
+    blame = _named_first(space, features, panel, ratio.response_blame(panel))
     return Audit(
         outlier_score=scores,
-        p_value=own_p_value(scores),
+        p_value=conformal_p_value(scores, ordinary),
         error_probability=probability,
         rho=panel.rho,
-        response_error_probability=probability[:, None] * ratio.response_blame(panel),
+        response_error_probability=probability[:, None] * blame,
         response_p_value=np.column_stack([own_p_value(-log_rho[:, j]) for j in range(log_rho.shape[1])]),
         error_rate=rate,
         one_valued=[encoding.names[j] for j in np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))],
         codes=codes.copy(),  # the table is the caller's, who may change it
         encoding=encoding,
+        X=features,
+        space=space,
     )
+
+
+def _named_first(space: RhoSpace, X: Matrix, panel: Panel, blame: Floats) -> Floats:
+    """Return the blame of each response, most of it on the one whose change explains most."""
+    out = np.empty_like(blame)
+    for rows, models in judges_of_folds(space, np.arange(len(blame))):
+        out[rows] = named_first(Whole(models, X[rows]), panel.Y[rows], blame[rows])
+    return out

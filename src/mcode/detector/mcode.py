@@ -10,6 +10,7 @@ from sklearn.utils import Tags, TransformerTags
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode.detector.base import DetectorBase, Reference
+from mcode.detector.judged import Judged, Typical, explain, judges_of_all
 from mcode.detector.reading import (
     apply_score,
     check_error_rate,
@@ -19,11 +20,12 @@ from mcode.detector.reading import (
     posterior,
     ratio_score,
 )
+from mcode.detector.whole import Whole, named_first
 from mcode.models.conditional import ConditionalModel, as_model
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
 from mcode.models.panel import Panel, Reread
-from mcode.ranking import conformal_p_value
+from mcode.ranking import conformal_p_value, own_p_value
 from mcode.scores.names import as_score
 from mcode.spaces.rho import RhoSpace
 
@@ -112,6 +114,7 @@ class MCODE(DetectorBase):
             self.reference_score_ = fit_score(self.score_, panel, reread, folds)
             self._calibrate(panel)
         self.model_ = self.space_.models["model"]
+        self.typical_ = Typical.of(features, codes)
         return self
 
     def _read_reference(self, X: Matrix, Y: Codes) -> tuple[Panel, Reread, NDArray[np.intp] | None]:
@@ -176,4 +179,38 @@ class MCODE(DetectorBase):
             fit_score(self.score_, panel, lambda Yc, rows: self.space_.panel(features[rows], Yc), None)
             self._calibrate(panel)
         row = posterior(self.ratio_score_.log_likelihood_ratio(panel), self.error_rate_)
-        return row, self.ratio_score_.response_blame(panel)
+        whole = Whole(judges_of_all(self.space_, len(codes))[0][1], features)
+        return row, named_first(whole, codes, self.ratio_score_.response_blame(panel))
+
+    def explain(self, X: TableLike, Y: TableLike, **options: Any) -> Any:
+        """Return a `Finding` for each row: which response, why, and what it should have been.
+
+        Parameters
+        ----------
+        X, Y : context and responses
+        features : sequence of m descriptions, optional
+            Where each feature comes from: (source column, category or None), or the features of a `Dataset`.
+        ids : identifiers of the rows, optional
+        """
+        features, codes = self._check(X, Y)
+        scores = self._outlier_score(features, codes)
+        row, blame = self._errors(X, Y)
+        order = np.argsort(-scores, kind="stable")
+        rank = np.empty(len(scores), np.intp)
+        rank[order] = np.arange(1, len(scores) + 1)
+        judged = Judged(
+            row=np.arange(len(scores)),
+            X=features,
+            codes=codes,
+            encoding=self.encoding_,
+            typical=self.typical_,
+            score=scores,
+            p_value=own_p_value(scores) if self.reference_score_ is None else self._p_value_of(scores),
+            error_probability=row,
+            rank=rank,
+            rho=self.space_.panel(features, codes).rho,
+            response_error_probability=row[:, None] * blame,
+            response_p_value=self.response_p_value(X, Y),
+            judges=judges_of_all(self.space_, len(scores)),
+        )
+        return explain(judged, **options)
