@@ -26,7 +26,8 @@ def column_names(table: object) -> list[str] | None:
     >>> column_names(np.zeros((2, 2))) is None
     True
     """
-    names = getattr(table, "columns", getattr(table, "column_names", None))
+    arrow = hasattr(table, "schema") and hasattr(table, "column_names")  # its `columns` are the values
+    names = getattr(table, "column_names" if arrow else "columns", None)
     return None if names is None else [str(name) for name in names]
 
 
