@@ -77,7 +77,8 @@ def test_a_conjugate_step_moves_the_live_columns_and_turns_the_direction(dtype):
     beta = np.where([True, True, False, False, True, False], rz_new / rz, 0.0)
     expected_D = left * diagonal + beta * D
 
-    assert conjugate_step(step, D, HD, residual, diagonal, rz, rr, live, target) == 3
+    curvature = column_dots(D, HD)
+    assert conjugate_step(step, D, HD, curvature, residual, diagonal, rz, rr, live, target) == 3
     tolerance = 1e3 * PRECISION[dtype]
     np.testing.assert_array_equal(live, [True, True, False, False, True, False])
     np.testing.assert_allclose(step, moved, atol=tolerance)
@@ -94,5 +95,6 @@ def test_the_penalty_spares_the_intercept_and_forbidden_entries_are_cleared():
     expected = out.copy()
     expected[:-1] += penalty * D[:-1]
     expected[4:6] *= free
-    add_penalty(out, D, penalty, free)
+    dots = add_penalty(out, D, penalty, free)
     np.testing.assert_allclose(out, expected, atol=1e-14)
+    np.testing.assert_allclose(dots, (expected * D).sum(axis=0), atol=1e-13)

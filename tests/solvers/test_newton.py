@@ -114,10 +114,12 @@ class ChunkedPoint:
 
     def hessian_product(self, D, out):
         out[:] = 0.0
+        curvature = np.zeros(D.shape[1])
         for part in self.parts:
             one = np.empty_like(out)
-            part.hessian_product(D, one)
+            curvature += part.hessian_product(D, one)
             out += one
+        return curvature
 
     def inverse_diagonal(self):
         return 1.0 / sum(1.0 / part.inverse_diagonal() for part in self.parts)

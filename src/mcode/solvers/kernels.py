@@ -23,20 +23,25 @@ _KEEP_ORDER = {"contract", "nnan", "ninf", "nsz", "arcp"}
 
 @njit(cache=True, nogil=True, fastmath=True)
 def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> None:
-    """Write A @ D into `out`, for A in compressed rows. Eight entries of A at a time keep the adders busy."""
+    """Write A @ D into `out`, for A in compressed rows. Eight entries of A at a time keep the adders busy.
+
+    A row is summed in memory that only this function knows: otherwise every short loop begins with a test whether
+    `out` overlaps one of the eight rows of D it reads.
+    """
     n_columns = D.shape[1]
+    row = np.empty(n_columns, D.dtype)
     for i in range(out.shape[0]):
         k = indptr[i]
         end = indptr[i + 1]
         for c in range(n_columns):
-            out[i, c] = 0
+            row[c] = 0
         while k + 8 <= end:
             j0, j1, j2, j3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
             j4, j5, j6, j7 = indices[k + 4], indices[k + 5], indices[k + 6], indices[k + 7]
             v0, v1, v2, v3 = data[k], data[k + 1], data[k + 2], data[k + 3]
             v4, v5, v6, v7 = data[k + 4], data[k + 5], data[k + 6], data[k + 7]
             for c in range(n_columns):
-                out[i, c] += (v0 * D[j0, c] + v1 * D[j1, c] + v2 * D[j2, c] + v3 * D[j3, c]) + (
+                row[c] += (v0 * D[j0, c] + v1 * D[j1, c] + v2 * D[j2, c] + v3 * D[j3, c]) + (
                     v4 * D[j4, c] + v5 * D[j5, c] + v6 * D[j6, c] + v7 * D[j7, c]
                 )
             k += 8
@@ -44,8 +49,10 @@ def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> 
             j0 = indices[k]
             v0 = data[k]
             for c in range(n_columns):
-                out[i, c] += v0 * D[j0, c]
+                row[c] += v0 * D[j0, c]
             k += 1
+        for c in range(n_columns):
+            out[i, c] = row[c]
 
 
 def _make_logistic(float_type: Any, int_type: Any) -> tuple[Any, Any]:
@@ -172,15 +179,23 @@ def column_dots(A: Array, B: Array) -> NDArray[np.float64]:
 
 @njit(cache=True, nogil=True, fastmath=True)
 def conjugate_step(
-    step: Array, D: Array, HD: Array, residual: Array, diagonal: Array, rz: Array, rr: Array, live: Array, target: Array
+    step: Array,
+    D: Array,
+    HD: Array,
+    curvature: Array,
+    residual: Array,
+    diagonal: Array,
+    rz: Array,
+    rr: Array,
+    live: Array,
+    target: Array,
 ) -> int:
     """Move every live column one conjugate-gradient step along `D`, and turn `D` into the next direction.
 
-    Updates all arrays but HD, diagonal and target in place: rz = r'M^-1 r, rr = r'r, and live, which a column leaves
-    when rr is at most its target or its curvature is not positive. Returns how many columns are live.
+    `curvature` is D'HD of each column. Updates step, D, residual, rz = r'M^-1 r, rr = r'r and live in place; a column
+    stops being live when rr is at most its target or its curvature is not positive. Returns how many are live.
     """
     n, n_columns = step.shape
-    curvature = column_dots(D, HD)
     alpha, beta = np.zeros(n_columns, D.dtype), np.zeros(n_columns, D.dtype)
     for c in range(n_columns):
         live[c] = live[c] and curvature[c] > 0
@@ -195,12 +210,10 @@ def conjugate_step(
         for i in range(start, min(n, start + 128)):
             for c in range(n_columns):
                 step[i, c] += alpha[c] * D[i, c]
-            for c in range(n_columns):
-                residual[i, c] -= alpha[c] * HD[i, c]
-            for c in range(n_columns):
-                part_rz[c] += residual[i, c] * residual[i, c] * diagonal[i, c]
-            for c in range(n_columns):
-                part_rr[c] += residual[i, c] * residual[i, c]
+                r = residual[i, c] - alpha[c] * HD[i, c]
+                residual[i, c] = r
+                part_rz[c] += r * r * diagonal[i, c]
+                part_rr[c] += r * r
         for c in range(n_columns):
             rz_new[c] += part_rz[c]
             rr[c] += part_rr[c]
@@ -218,19 +231,33 @@ def conjugate_step(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def add_penalty(out: Array, D: Array, penalty: Array, free: Array) -> None:
+def add_penalty(out: Array, D: Array, penalty: Array, free: Array) -> NDArray[np.float64]:
     """Add penalty[c] * D[:, c] to each column but for its last row, the intercept; clear what `free` forbids.
 
-    `free` holds 1 and 0 for the last rows before the intercept; it has no rows where nothing is forbidden.
+    `free` holds 1 and 0 for the last rows before the intercept; it has no rows where nothing is forbidden. Returns the
+    dot product of D and the result for each column, which costs nothing while both pass by.
     """
     p, n_columns = D.shape
     first = p - 1 - free.shape[0]
-    for i in range(p - 1):
+    total, part = np.zeros(n_columns), np.zeros(n_columns, D.dtype)
+    for start in range(0, p - 1, 128):
+        part[:] = 0
+        for i in range(start, min(p - 1, start + 128)):
+            if i < first:
+                for c in range(n_columns):
+                    value = out[i, c] + penalty[c] * D[i, c]
+                    out[i, c] = value
+                    part[c] += value * D[i, c]
+            else:
+                for c in range(n_columns):
+                    value = (out[i, c] + penalty[c] * D[i, c]) * free[i - first, c]
+                    out[i, c] = value
+                    part[c] += value * D[i, c]
         for c in range(n_columns):
-            out[i, c] += penalty[c] * D[i, c]
-        if i >= first:
-            for c in range(n_columns):
-                out[i, c] *= free[i - first, c]
+            total[c] += part[c]
+    for c in range(n_columns):
+        total[c] += out[p - 1, c] * D[p - 1, c]
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -114,8 +114,8 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
     live = moving & (rr > 0)
     few = 0.1 * live.sum()
     for _ in range(MAX_CONJUGATE_STEPS):
-        point.hessian_product(D, HD)
-        n_live = conjugate_step(part, D, HD, residual, diagonal, rz, rr, live, target)
+        curvature = point.hessian_product(D, HD)
+        n_live = conjugate_step(part, D, HD, curvature, residual, diagonal, rz, rr, live, target)
         if n_live <= few:
             break
         if n_live <= SHRINK_AT * len(index) - LANES:

@@ -47,8 +47,8 @@ class Point(Protocol):
     def value(self) -> Floats:
         """Return the value of each column, shape (b,)."""
 
-    def hessian_product(self, D: Array, out: Array) -> None:
-        """Write H_c @ D[:, c] for each column c into `out`, shape (p, b)."""
+    def hessian_product(self, D: Array, out: Array) -> Floats:
+        """Write H_c @ D[:, c] for each column c into `out`, shape (p, b); return D'HD of each column, shape (b,)."""
 
     def inverse_diagonal(self) -> Array:
         """Return a positive approximation of 1 / diag(H_c), shape (p, b): the preconditioner."""
@@ -143,13 +143,13 @@ class LogisticPoint:
         squares = np.einsum("ij,ij->j", self.W[:-1], self.W[:-1], dtype=np.float64)
         return np.asarray(loss.sum(axis=0, dtype=np.float64) + 0.5 * self.objective.penalty * squares)
 
-    def hessian_product(self, D: Array, out: Array) -> None:
-        """Write the product of each column's Hessian with its direction."""
+    def hessian_product(self, D: Array, out: Array) -> Floats:
+        """Write the product of each column's Hessian with its direction, and return their dot products."""
         design, along = self.objective.design, self.scratch
         design.product(D, along)
         along *= self.curvature
         design.adjoint(along, out)
-        add_penalty(out, D, self.objective.penalty, self.objective.free)
+        return add_penalty(out, D, self.objective.penalty, self.objective.free)
 
     def inverse_diagonal(self) -> Array:
         """Return 1 / diag of each column's Hessian, up to what `squared_adjoint` leaves out."""
