@@ -13,7 +13,7 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/python -m mcode.demo
+	$(BIN)/mcode demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -13,7 +13,8 @@ PACKAGE = Path(mcode.__file__).parent
 
 # Each floor may import the floors below it; rooms on one floor do not know each other.
 FLOORS = (
-    "demo cli __main__",
+    "__main__",
+    "cli",
     "web",
     "experiments distributed",
     "report data persist",

@@ -1,0 +1,55 @@
+"""`mcode fit`: learn from past data and keep the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcode.cli import options as o
+from mcode.cli.console import session
+from mcode.cli.findings import named_responses
+from mcode.cli.model_file import facts_of, save_model
+from mcode.cli.writing import check_output
+from mcode.detector import MCODE
+
+
+def fit(
+    file: o.File,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Where to write the model.")],
+    labels: o.Labels = None,
+    id: o.Id = None,
+    ignore: o.Ignore = None,
+    tags_column: o.TagsColumn = None,
+    separator: o.Separator = ";",
+    drop_missing_labels: o.DropMissing = False,
+    encoding: o.Encoding = "utf-8",
+    model: o.Model = "dbr",
+    score: o.Score = "learned",
+    folds: o.Folds = 5,
+    seed: o.Seed = 0,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Learn from past rows, assumed mostly right, and write a model for `mcode score` and `mcode explain`.
+
+    The model file also keeps how the table was read, so that new files become the same features.
+
+    Example: mcode fit visits_2024.parquet --labels 'dx_*' --id visit_id -o visits.mcode
+    """
+    with session(quiet=quiet, as_json=json, debug=debug) as screen:
+        check_output(out, inputs=(file,))
+        with screen.progress():
+            data = o.read_table(file, labels, id, ignore, tags_column, separator, drop_missing_labels, encoding)
+            detector = MCODE(model=model, score=score, folds=folds, random_state=seed)
+            detector.fit(data.X, named_responses(data))
+            save_model(detector, data.schema, out)
+        facts = facts_of(detector, data.schema)
+        screen.emit({"model": str(out), **facts})
+        screen.say(
+            f"Fitted on {len(data):,} rows of {file.name}: {len(data.label_names)} responses, "
+            f"{data.X.shape[1]} features."
+        )
+        screen.note(f"written: {out}")
