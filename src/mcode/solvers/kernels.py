@@ -31,8 +31,8 @@ def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> 
     n_columns = D.shape[1]
     row = np.empty(n_columns, D.dtype)
     for i in range(out.shape[0]):
-        k = indptr[i]
-        end = indptr[i + 1]
+        k = np.int64(indptr[i])  # in numba uint64 + 8 is a float, and a float is no index
+        end = np.int64(indptr[i + 1])
         for c in range(n_columns):
             row[c] = 0
         while k + 8 <= end:
