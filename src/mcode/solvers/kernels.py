@@ -177,7 +177,7 @@ def column_dots(A: Array, B: Array) -> NDArray[np.float64]:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def conjugate_step(
     step: Array,
     D: Array,

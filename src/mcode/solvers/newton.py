@@ -137,7 +137,7 @@ def _walk(point: Point, step: Array) -> Point:
     """
     slope = column_dots(point.gradient, step)
     length = np.ones(len(slope))
-    for _ in range(MAX_SHORTER_STEPS):
+    for attempt in range(MAX_SHORTER_STEPS + 1):
         far = point.objective.at(point.W + length.astype(step.dtype) * step)
         end = column_dots(far.gradient, step)
         too_far = ~(end <= STEEP_AT_THE_END * np.abs(slope))  # also where the end is not a number
@@ -145,5 +145,5 @@ def _walk(point: Point, step: Array) -> Point:
             break
         steep = np.where(np.isfinite(end), np.abs(end), np.inf)[too_far]
         secant = np.abs(slope[too_far]) / (np.abs(slope[too_far]) + steep)
-        length[too_far] *= np.maximum(secant, 0.1)
+        length[too_far] *= np.clip(secant, 1e-6, 0.5) if attempt < MAX_SHORTER_STEPS - 1 else 0.0
     return far
