@@ -1,15 +1,14 @@
 """Find rows whose responses do not fit their context: which response is wrong, and what it should have been."""
 
-from mcode import corruption, models, scores
+from mcode import corruption, explain, models, scores
 from mcode._progress import reporting
 from mcode.detector import MCODE, Audit, JointDetector, audit
 from mcode.errors import InputError, McodeError, NotConvergedWarning, ParameterError
-from mcode.explain import Finding
+from mcode.persist import load, save
 
 __all__ = [
     "MCODE",
     "Audit",
-    "Finding",
     "InputError",
     "JointDetector",
     "McodeError",
@@ -17,8 +16,11 @@ __all__ = [
     "ParameterError",
     "audit",
     "corruption",
+    "explain",
+    "load",
     "models",
     "reporting",
+    "save",
     "scores",
 ]
 
