@@ -1,9 +1,9 @@
 """Large tables: time and memory of an audit, and the speed of scoring.
 
 Each audit runs in a process of its own, so that its peak memory is its own. Beside it stands the plain loop that people
-write today: scikit-learn's LogisticRegression for each response, 5 folds, context only, one fixed penalty (some responses
-are timed and the rest is extrapolated; the table says how many). Scoring a fitted DBR is timed
-against the one matrix product it needs.
+write today: scikit-learn's LogisticRegression for each response, 5 folds, context only, one fixed penalty. Some of its
+responses are timed and the rest is extrapolated; the table says how many. Scoring a fitted DBR is timed against the one
+matrix product it needs.
 
     python benchmarks/large.py [--quick]
 """
