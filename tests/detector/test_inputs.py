@@ -352,6 +352,12 @@ def test_the_inputs_are_left_alone(detector):
                 assert np.array_equal(np.asarray(table), np.asarray(before))
 
 
+def test_sparse_rows_with_64_bit_indices_are_read(expected):
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    np.testing.assert_allclose(quick().fit(wide, Y).outlier_score(wide, Y), expected, atol=1e-4)
+
+
 def test_unsorted_sparse_rows_with_repeated_entries_are_read_right_and_left_alone():
     repeated = sp.csr_matrix((np.ones(4), np.array([3, 1, 1, 0]), np.array([0, 3, 4])), shape=(2, 5))
     rows = sp.vstack([repeated] * 30).tocsr()

@@ -22,12 +22,13 @@ LOGITS = np.concatenate(
 )
 
 
+@pytest.mark.parametrize("index", [np.uint32, np.uint64])
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 40), st.integers(1, 9))
-def test_gather_is_a_sparse_product(seed, n, p, b):
+def test_gather_is_a_sparse_product(index, seed, n, p, b):
     rng = np.random.default_rng(seed)
     A = sp.random(n, p, rng.random(), "csr", random_state=rng)
     D, out = rng.normal(size=(p, b)), np.full((n, b), np.nan)
-    gather(A.indptr.astype(np.uint32), A.indices.astype(np.uint32), A.data, D, out)
+    gather(A.indptr.astype(index), A.indices.astype(index), A.data, D, out)
     np.testing.assert_allclose(out, A.toarray() @ D, atol=1e-12)
 
 
