@@ -9,6 +9,10 @@ import typer
 import mcode
 from mcode.cli.audit import audit
 from mcode.cli.demo import demo
+from mcode.cli.explain import explain
+from mcode.cli.fit import fit
+from mcode.cli.info import info
+from mcode.cli.score import score
 
 ABOUT = """Find rows whose responses do not fit their context: which one is wrong, why, and what it should have been.
 
@@ -45,5 +49,5 @@ def start(
 
 
 start.__doc__ = ABOUT
-for command in (audit, demo):
+for command in (audit, fit, score, explain, info, demo):
     app.command()(command)

@@ -31,7 +31,7 @@ def audit(
         typer.Option(
             "--fdr",
             metavar="SHARE",
-            help="Flag rows so that at most this share of them is right after all, on average; 0.1 where no cut is named.",
+            help="Flag rows so that at most this share of them is right after all; 0.1 where no cut is named.",
             rich_help_panel=CUT,
         ),
     ] = None,

@@ -66,7 +66,14 @@ class Screen:
         """Print a table whose first `numbers` columns are numbers; the last column wraps."""
         if self.quiet or self.as_json:
             return
-        drawn = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        drawn = Table(
+            title=title,
+            title_justify="left",
+            title_style="bold",
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            show_header=any(columns),
+        )
         for j, name in enumerate(columns):
             last = j == len(columns) - 1
             drawn.add_column(name, justify="right" if j < numbers else "left", overflow="fold", no_wrap=not last)

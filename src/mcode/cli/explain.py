@@ -14,6 +14,7 @@ from mcode.cli.model_file import load_model
 from mcode.data import Dataset, Schema, stream
 from mcode.errors import DataFormatError
 from mcode.explain.finding import Finding
+from mcode.report.page import explained_responses
 from mcode.report.words import odds, percent, value_text
 
 
@@ -74,7 +75,7 @@ def show_finding(screen: Screen, finding: Finding, called: str) -> None:
         screen.say("Repair: no change of the responses makes this row more ordinary.")
     evidence = [
         [f"{piece.weight:+.2f}", response.name, f"{piece.kind} {piece.name} = {value_text(piece.value)}"]
-        for response in finding.responses
+        for response in explained_responses(finding)
         for piece in response.evidence
     ]
     if evidence:

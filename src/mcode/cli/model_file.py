@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from mcode.data import Schema
+from mcode.data.stored_types import STORED_TYPES
 from mcode.detector import MCODE
+from mcode.errors import DataFormatError
+from mcode.persist import load_with_schema, save
 
 
 @dataclass(frozen=True)
@@ -20,12 +23,19 @@ class SavedModel:
 
 def save_model(detector: MCODE, schema: Schema, path: Path) -> None:
     """Write a detector with the schema of its table."""
-    raise NotImplementedError
+    save(detector, path, schema=schema, schema_types=STORED_TYPES)
 
 
 def load_model(path: Path) -> SavedModel:
-    """Read a model file."""
-    raise NotImplementedError
+    """Read a model file, or say in one sentence why it cannot be used."""
+    detector, schema = load_with_schema(path, STORED_TYPES)
+    if not isinstance(detector, MCODE):
+        raise DataFormatError(path, reason="it holds a detector that does not tell context from responses")
+    if not isinstance(schema, Schema):
+        raise DataFormatError(
+            path, reason="it does not say how a table is read, because it was saved from Python; use `mcode fit`"
+        )
+    return SavedModel(detector, schema)
 
 
 def facts_of(detector: MCODE, schema: Schema) -> dict[str, Any]:

@@ -92,27 +92,37 @@ def write_ranked(out: Path, parts: Iterator[Table], id_name: str) -> tuple[int, 
 
     A rank is known when the last row is. So the parts wait in a temporary file; only their scores stay in memory.
     """
-    parquet = require("pyarrow.parquet", extra="cli")
     scores: list[NDArray[Any]] = []
-    worst = 0.0
+    worst, whole = 0.0, True
     with tempfile.TemporaryDirectory(prefix=".mcode-", dir=out.parent) as folder:
-        waiting = ParquetWriter(Path(folder) / "parts.parquet")
+        waiting = Path(folder) / "parts.parquet"
+        spool = ParquetWriter(waiting)
         try:
             for part in parts:
-                waiting.write({**part, id_name: [str(cell) for cell in part[id_name]]})
+                # Ids of a later part may be of another type than those of the first, so they wait as texts.
+                whole = whole and all(isinstance(cell, int) for cell in part[id_name])
+                spool.write({**part, id_name: [str(cell) for cell in part[id_name]]})
                 scores.append(np.asarray(part["score"]))
                 worst = max(worst, *part["error_probability"])
         finally:
-            waiting.close()
+            spool.close()
         rank = ranks(np.concatenate(scores))
         with writing(out) as writer:
-            start = 0
-            for batch in parquet.ParquetFile(Path(folder) / "parts.parquet").iter_batches():
-                table: Table = batch.to_pydict()
-                table["rank"] = rank[start : start + batch.num_rows].tolist()
-                start += batch.num_rows
-                writer.write(table)
+            for table in ranked_parts(waiting, rank):
+                writer.write({**table, id_name: [int(cell) for cell in table[id_name]]} if whole else table)
     return len(rank), worst
+
+
+def ranked_parts(waiting: Path, rank: NDArray[np.intp]) -> Iterator[Table]:
+    """Yield the waiting parts, each row with its rank."""
+    parquet = require("pyarrow.parquet", extra="cli")
+    start = 0
+    with parquet.ParquetFile(waiting) as file:
+        for batch in file.iter_batches():
+            table: Table = batch.to_pydict()
+            table["rank"] = rank[start : start + batch.num_rows].tolist()
+            start += batch.num_rows
+            yield table
 
 
 def ranks(scores: NDArray[Any]) -> NDArray[np.intp]:
