@@ -26,7 +26,8 @@ Columns = NDArray[np.intp]
 
 GRID = np.logspace(4, -4, 10)  # the penalties that are tried, strongest first
 FIRST = 3  # where the walk begins: strong enough that the first fits are cheap, close to where most columns end
-SEARCH_TOLERANCE = 2e-2
+SEARCH_TOLERANCE = 2e-2  # for columns with at least MANY_ONES ones
+MANY_ONES = 200
 SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
 
 
@@ -108,6 +109,10 @@ class Fit:
             return 96
         return 64 if self._design.shape[1] < 8000 else 32
 
+    def search_tolerance(self, columns: Columns) -> Floats:
+        """Return how exact the search needs each column: its curve of losses is the noisier the rarer it is."""
+        return SEARCH_TOLERANCE * np.clip(np.sqrt(self._ones[columns] / MANY_ONES), 0.1, 1.0)
+
     def blocks(self, columns: Columns, at_least: int = 1) -> list[Columns]:
         """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
         columns = columns[self.varies[columns]]
@@ -117,7 +122,7 @@ class Fit:
         width = min(self._block_width, max(LANES, -(-len(ordered) // at_least)))
         return np.array_split(ordered, -(-len(ordered) // width))
 
-    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
+    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float | Floats) -> Solution:
         """Fit a block of columns, each with its own penalty, from `start` or from the base rate.
 
         The relative tolerance shrinks with the root of a penalty below 1: a fit at a tiny penalty that is stopped
@@ -131,7 +136,7 @@ class Fit:
             gradient = objective.at(self.constant(padded)).gradient
             self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
         W = self.constant(padded) if start is None else start[:, again]
-        tolerances = tolerance * np.minimum(1.0, np.sqrt(penalty[again]))
+        tolerances = (tolerance * np.minimum(1.0, np.sqrt(penalty)))[again]
         solution = minimise(objective, W, self._scale[padded], tolerances)
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
@@ -318,7 +323,7 @@ class _Walk:
     def _fit_block(self, f: int, at: int, block: Columns, warm: bool) -> None:
         fold = self.folds[f]
         start = self._last[f][:, block] if warm else None
-        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, SEARCH_TOLERANCE).W
+        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, fold.fit.search_tolerance(block)).W
         self._last[f][:, block] = W
         self.loss[at, f, block] = fold.held_out_loss(block, W)
 
