@@ -22,7 +22,7 @@ from rich.text import Text
 from mcode._progress import reporting
 from mcode.errors import McodeError
 
-DONE, FOUND, BAD_INPUT, DEFECT = 0, 1, 2, 3
+DONE, FOUND, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Screen:
@@ -130,6 +130,9 @@ def session(*, quiet: bool = False, as_json: bool = False, debug: bool = False) 
             yield screen
         except (typer.Exit, typer.Abort):
             raise
+        except KeyboardInterrupt:
+            screen.refuse("interrupted; no result was written.")
+            raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             if debug:
                 traceback.print_exc()
