@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -70,6 +70,7 @@ TRUSTED = (
     "mcode.scores.scatter.PrimalScatter",
     "mcode.scores.scatter.Shift",
     "mcode.spaces.rho.RhoSpace",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
@@ -97,7 +98,7 @@ def save(detector: DetectorBase, path: PathLike, *, schema: object = None, schem
     """
     if not isinstance(detector, MCODE | JointDetector):
         raise InputError("detector", f"it is of type {type(detector).__name__}", "an MCODE or JointDetector is saved")
-    parts = {"detector": _pack(_without_folds(detector), "detector", TRUSTED)}
+    parts = {"detector": _pack(_slim(detector), "detector", TRUSTED)}
     if schema is not None:
         parts["schema"] = _pack(schema, "schema", schema_types)
     lengths = {name: len(part) for name, part in parts.items()}
@@ -134,19 +135,39 @@ def load_with_schema(path: PathLike, schema_types: Sequence[str] | None = None) 
     detector = _unpack(file, parts["detector"], TRUSTED)
     if not isinstance(detector, MCODE | JointDetector):
         raise DataFormatError(file, reason="it holds something else than a detector")
+    _rewrite_errors(detector, lambda errors: isinstance(errors, dict) and "kinds" in errors, _as_shares)
     if schema_types is None or "schema" not in parts:
         return detector, None
     return detector, _unpack(file, parts["schema"], schema_types)
 
 
-def _without_folds(detector: DetectorBase) -> DetectorBase:
-    """Return the detector without the models of its folds, which only served to fit it."""
-    if not hasattr(detector, "space_"):
-        return detector
+def _slim(detector: DetectorBase) -> DetectorBase:
+    """Return the detector as it is stored: without the models of its folds, which only served to fit it."""
     slim = copy.copy(detector)
-    slim.space_ = copy.copy(detector.space_)
-    slim.space_.cross = {}
+    if isinstance(slim, MCODE) and hasattr(slim, "space_"):
+        slim.space_ = copy.copy(slim.space_)
+        slim.space_.cross = {}
+    _rewrite_errors(slim, lambda errors: isinstance(errors, Mapping), _as_lists)
     return slim
+
+
+def _rewrite_errors(detector: DetectorBase, applies: Callable[[Any], bool], rewrite: Callable[[Any], Any]) -> None:
+    """Write the shares of the kinds of error in another way, in copies of the scores that hold them."""
+    for name in ("score", "score_", "ratio_score_"):
+        score = getattr(detector, name, None)
+        if applies(getattr(score, "errors", None)):
+            changed: Any = copy.copy(score)
+            changed.errors = rewrite(changed.errors)
+            setattr(detector, name, changed)
+
+
+def _as_lists(errors: Mapping[Any, float]) -> dict[str, list[Any]]:
+    """Return shares by kind as two lists: an archive has only texts as keys."""
+    return {"kinds": list(errors), "shares": list(errors.values())}
+
+
+def _as_shares(errors: dict[str, list[Any]]) -> dict[Any, float]:
+    return dict(zip(errors["kinds"], errors["shares"], strict=True))
 
 
 def _pack(value: object, name: str, trusted: Sequence[str]) -> bytes:

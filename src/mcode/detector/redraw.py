@@ -24,7 +24,14 @@ DRAWS_PER_ROW = 10
 MOST_DRAWS = 20_000
 
 
-def ordinary_scores(space: RhoSpace, score: Any, X: Matrix, Y: Codes, rng: np.random.Generator) -> Floats:
+def ordinary_scores(
+    space: RhoSpace,
+    score: Any,
+    X: Matrix,
+    Y: Codes,
+    rng: np.random.Generator,
+    wanted: tuple[str, ...] = ("chain", "model"),
+) -> Floats:
     """Return the scores of rows in which nothing is wrong: contexts of the table, their responses drawn anew.
 
     The rows of a table cannot be their own reference: the most outlying of n rows has p-value 1 / n, which no
@@ -32,7 +39,7 @@ def ordinary_scores(space: RhoSpace, score: Any, X: Matrix, Y: Codes, rng: np.ra
     the draws come from the chain and half from the detector's own model where there are both: measured on generated
     tables, the first is a little too careful and the second a little too bold (benchmarks/cut.py).
     """
-    sources = [name for name in ("chain", "model") if name in space.cross]
+    sources = [name for name in wanted if name in space.cross]
     n_draws = min(MOST_DRAWS, DRAWS_PER_ROW * len(Y)) // len(sources)
     scores = []
     for done, name in enumerate(sources):

@@ -1,6 +1,6 @@
 """The smallest change that makes a row ordinary, searched over several responses at once.
 
-A change of responses is worth log P(y' | x) - log P(y | x) - PRICE * (number of changed responses): the logarithm of
+A change of responses is worth log P(y' | x) - log P(y | x) - price * (number of changed responses): the logarithm of
 how much likelier it is that y' was meant and miswritten than that y was meant. Single changes and pairs of the most
 suspicious responses are tried together, because two wrong responses can vouch for each other; then one or two responses
 at a time are changed, changed back or exchanged for others until nothing gains.
@@ -18,7 +18,7 @@ from mcode._arrays import Floats
 from mcode.detector.whole import Whole
 from mcode.models.encoding import Codes
 
-PRICE = float(np.log(20.0))  # a change must make the row 20 times likelier; see benchmarks/blame.py
+LEAST_PRICE = float(np.log(10.0))
 MOST_CANDIDATES = 8
 MOST_ROUNDS = 6
 VECTORS_AT_ONCE = 20_000
@@ -39,7 +39,20 @@ class Repairs:
     log_after: Floats
 
 
-def repair_rows(whole: Whole, Y: Codes, suspicion: Floats, price: float = PRICE) -> Repairs:
+def price_of_a_change(n_responses: int) -> float:
+    """Return what a changed response costs in log-likelihood: log d, since any of the d responses may be the wrong one.
+
+    So a change has to make the row d times likelier, and at least ten times (benchmarks/blame.py).
+
+    Examples
+    --------
+    >>> round(price_of_a_change(159), 2)
+    5.07
+    """
+    return max(LEAST_PRICE, float(np.log(n_responses)))
+
+
+def repair_rows(whole: Whole, Y: Codes, suspicion: Floats, price: float | None = None) -> Repairs:
     """Return the repair of each row.
 
     Parameters
@@ -47,8 +60,9 @@ def repair_rows(whole: Whole, Y: Codes, suspicion: Floats, price: float = PRICE)
     whole : Whole, which scores response vectors of these rows
     Y : (n, d) codes
     suspicion : (n, d) array, which responses to try first
-    price : float, what a changed response costs in log-likelihood
+    price : float or None, what a changed response costs in log-likelihood; None is `price_of_a_change`
     """
+    price = price_of_a_change(Y.shape[1]) if price is None else price
     k = min(MOST_CANDIDATES, Y.shape[1])
     candidates = np.argsort(-suspicion, axis=1, kind="stable")[:, :k]
     at_once = max(1, VECTORS_AT_ONCE // (k * k))
