@@ -89,8 +89,8 @@ class NotConvergedWarning(UserWarning):
     def __str__(self) -> str:
         shown = ", ".join(self.columns[:5]) + (" and others" if len(self.columns) > 5 else "")
         return (
-            f"{len(self.columns)} of the fitted models did not converge ({shown}): largest relative gradient "
-            f"{self.worst:.1e}. Scale the features, raise the penalty or max_iter."
+            f"{len(self.columns)} of the fitted models did not converge ({shown}): largest gradient "
+            f"{self.worst:.1e}. Scale the features or raise the penalty."
         )
 
 

@@ -26,8 +26,10 @@ Columns = NDArray[np.intp]
 
 GRID = np.logspace(4, -4, 10)  # the penalties that are tried, strongest first
 FIRST = 3  # where the walk begins: strong enough that the first fits are cheap, close to where most columns end
-SEARCH_TOLERANCE = 2e-2  # for columns with at least MANY_ONES ones
+SEARCH_TOLERANCE = 5e-2  # for columns with at least MANY_ONES ones and a penalty of 1 or more
 MANY_ONES = 200
+HEAVY_MICROSECONDS = 80.0
+CLEARLY = 0.98
 SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
 
 
@@ -109,9 +111,18 @@ class Fit:
             return 96
         return 64 if self._design.shape[1] < 8000 else 32
 
-    def search_tolerance(self, columns: Columns) -> Floats:
-        """Return how exact the search needs each column: its curve of losses is the noisier the rarer it is."""
-        return SEARCH_TOLERANCE * np.clip(np.sqrt(self._ones[columns] / MANY_ONES), 0.1, 1.0)
+    def is_heavy(self, columns: Columns) -> bool:
+        """Whether a product with a block of these columns is long enough to run beside others."""
+        return self._design.microseconds * min(len(columns), self._block_width) > HEAVY_MICROSECONDS
+
+    def search_tolerance(self, columns: Columns, penalty: float) -> Floats:
+        """Return how exact the search needs each column.
+
+        A fit at a small penalty that is stopped early looks regularised, wins the search, and then overfits when it is
+        fitted to the end: so the tolerance shrinks with the penalty. And the rarer a column, the noisier its losses.
+        """
+        rarity = np.clip(np.sqrt(self._ones[columns] / MANY_ONES), 0.1, 1.0)
+        return np.asarray(SEARCH_TOLERANCE * np.clip(penalty, 0.02, 1.0) * rarity)
 
     def blocks(self, columns: Columns, at_least: int = 1) -> list[Columns]:
         """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
@@ -122,12 +133,8 @@ class Fit:
         width = min(self._block_width, max(LANES, -(-len(ordered) // at_least)))
         return np.array_split(ordered, -(-len(ordered) // width))
 
-    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: float | Floats) -> Solution:
-        """Fit a block of columns, each with its own penalty, from `start` or from the base rate.
-
-        The relative tolerance shrinks with the root of a penalty below 1: a fit at a tiny penalty that is stopped
-        early looks regularised, wins the search, and then overfits when it is fitted to the end.
-        """
+    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats) -> Solution:
+        """Fit a block of columns, each with its own penalty and tolerance, from `start` or from the base rate."""
         b = len(columns)
         padded = np.resize(columns, -(-b // LANES) * LANES)  # whole lanes, by repeating columns
         again = np.arange(len(padded)) % b
@@ -136,8 +143,7 @@ class Fit:
             gradient = objective.at(self.constant(padded)).gradient
             self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
         W = self.constant(padded) if start is None else start[:, again]
-        tolerances = (tolerance * np.minimum(1.0, np.sqrt(penalty)))[again]
-        solution = minimise(objective, W, self._scale[padded], tolerances)
+        solution = minimise(objective, W, self._scale[padded], tolerance[again])
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
@@ -161,6 +167,11 @@ class Fit:
         if self._rotation is None:
             return W
         return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]]).astype(self._dtype)
+
+
+def _tighter(tolerance: float, penalty: Floats) -> Floats:
+    """Return the tolerance that gives the same exactness in probability at every penalty: measured, its root."""
+    return np.asarray(tolerance * np.minimum(1.0, np.sqrt(penalty)))
 
 
 def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
@@ -191,10 +202,14 @@ def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, t
 
     def solve(block: Columns) -> None:
         at = place[block]
-        part = fit.solve(block, penalty[block], None if start is None else start[:, at], tolerance)
+        part = fit.solve(
+            block, penalty[block], None if start is None else start[:, at], _tighter(tolerance, penalty[block])
+        )
         W[:, at], n_iter[at], norm[at], converged[at] = part.W, part.n_iter, part.gradient_norm, part.converged
 
-    run_all([partial(solve, block) for block in fit.blocks(columns, at_least=n_threads())])
+    heavy = fit.is_heavy(columns)
+    blocks = fit.blocks(columns, at_least=n_threads() if heavy else 1)
+    run_all([partial(solve, block) for block in blocks], side_by_side=heavy)
     return Solution(fit.widen(W), n_iter, norm, converged)
 
 
@@ -267,9 +282,11 @@ def fit_folds(folds: list[Fold], penalty: Floats, tolerance: float) -> None:
     everything = np.arange(len(penalty))
 
     def solve(fold: Fold, block: Columns) -> None:
-        fold.W[:, block] = fold.fit.solve(block, penalty[block], fold.W[:, block], tolerance).W
+        exactness = _tighter(tolerance, penalty[block])
+        fold.W[:, block] = fold.fit.solve(block, penalty[block], fold.W[:, block], exactness).W
 
-    run_all([partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything)])
+    calls = [partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything)]
+    run_all(calls, side_by_side=folds[0].fit.is_heavy(everything))
 
 
 class _Walk:
@@ -290,7 +307,8 @@ class _Walk:
     def settle_on_pooled(self) -> None:
         """Give all columns the one penalty that serves them best together, if that predicts better.
 
-        Both ways are judged on folds that had no say: a column's own choice for a fold is made on the other folds.
+        Both ways are judged on folds that had no say: a column's own choice for a fold is made on the other folds. That
+        choice is noisier than the one made on all folds, so pooling has to win clearly.
         Where a column was not fitted with the pooled penalty, the loss at the end of its walk stands for it; losses
         rise beyond that, so if pooling does not win even so, no fit is needed to know it.
         """
@@ -298,11 +316,11 @@ class _Walk:
         pooled = int(filled.sum(axis=1).argmin())
         without_fold = np.nan_to_num(self.loss.sum(axis=1, keepdims=True) - self.loss, nan=np.inf)
         own = np.take_along_axis(self.loss, without_fold.argmin(axis=0)[None], axis=0).sum()
-        if filled[pooled].sum() >= own:
+        if filled[pooled].sum() >= CLEARLY * own:
             return
         movers = np.flatnonzero(self.best != pooled)
         self._fit(pooled, movers)
-        if self.loss[pooled].sum() < own:
+        if self.loss[pooled].sum() < CLEARLY * own:
             self._move(pooled, movers)
 
     def _move(self, at: int, columns: Columns) -> None:
@@ -311,11 +329,12 @@ class _Walk:
             fold.W[:, columns] = last[:, columns]
 
     def _fit(self, at: int, columns: Columns, *, warm: bool = True) -> None:
-        run_all([
+        calls = [
             partial(self._fit_block, f, at, block, warm)
             for f, fold in enumerate(self.folds)
             for block in fold.fit.blocks(columns)
-        ])  # fmt: skip
+        ]
+        run_all(calls, side_by_side=self.folds[0].fit.is_heavy(columns))
         for f, fold in enumerate(self.folds):
             constant = columns[~fold.fit.varies[columns]]
             self.loss[at, f, constant] = fold.held_out_loss(constant, fold.W[:, constant])
@@ -323,7 +342,8 @@ class _Walk:
     def _fit_block(self, f: int, at: int, block: Columns, warm: bool) -> None:
         fold = self.folds[f]
         start = self._last[f][:, block] if warm else None
-        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, fold.fit.search_tolerance(block)).W
+        tolerance = fold.fit.search_tolerance(block, GRID[at])
+        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, tolerance).W
         self._last[f][:, block] = W
         self.loss[at, f, block] = fold.held_out_loss(block, W)
 

@@ -27,8 +27,11 @@ def n_threads() -> int:
     return int(joblib.cpu_count())
 
 
-def run_all(calls: Sequence[Callable[[], T]]) -> list[T]:
+def run_all(calls: Sequence[Callable[[], T]], *, side_by_side: bool = True) -> list[T]:
     """Return what each call returns, in order.
+
+    Calls made of many short kernels are better run one after the other (`side_by_side=False`): threads then spend their
+    time handing over the interpreter's lock.
 
     Examples
     --------
@@ -36,7 +39,7 @@ def run_all(calls: Sequence[Callable[[], T]]) -> list[T]:
     [1, 2]
     """
     with _blas().limit(limits=1, user_api="blas"):
-        if min(len(calls), n_threads()) <= 1:
+        if not side_by_side or min(len(calls), n_threads()) <= 1:
             return [call() for call in calls]
         with ThreadPoolExecutor(min(len(calls), n_threads())) as pool:
             return list(pool.map(lambda call: call(), calls))
