@@ -76,7 +76,9 @@ class Screen:
         )
         for j, name in enumerate(columns):
             last = j == len(columns) - 1
-            drawn.add_column(name, justify="right" if j < numbers else "left", overflow="fold", no_wrap=not last)
+            drawn.add_column(
+                Text(printable(name)), justify="right" if j < numbers else "left", overflow="fold", no_wrap=not last
+            )
         for row in rows:
             drawn.add_row(*(Text(printable(cell)) for cell in row))
         Console(file=sys.stdout, highlight=False).print(drawn)

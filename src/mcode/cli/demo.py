@@ -99,13 +99,15 @@ def first_named(audited: Audited, truth: Truth) -> float:
 def show_comparison(say: Any, truth: dict[str, Any]) -> None:
     """Print the comparison with the truth."""
     k, n = truth["flagged"], truth["wrong"]
+    named = percent(truth["right_response_named_first"])
+    lines = {
+        f"of the {k:,} flagged rows": (truth["precision"], f"wrong; in {named} of them the response named first is"),
+        f"of {k:,} found label by label": (truth["precision_label_by_label"], "wrong"),
+        f"of the {n:,} most suspicious rows": (truth["precision_at_wrong"], "wrong"),
+        f"of {n:,} found label by label": (truth["precision_at_wrong_label_by_label"], "wrong"),
+    }
     say()
-    say(f"Compared with the truth ({n:,} wrong rows):")
-    say(
-        f"  of the {k:,} flagged rows        {percent(truth['precision']):>7} are wrong, and in "
-        f"{percent(truth['right_response_named_first'])} of these the response named first is a wrong one"
-    )
-    say(f"  label by label, as many       {percent(truth['precision_label_by_label']):>7}")
-    say(f"  of the {n:,} most suspicious    {percent(truth['precision_at_wrong']):>7} are wrong")
-    say(f"  label by label, as many       {percent(truth['precision_at_wrong_label_by_label']):>7}")
+    say(f"Compared with the truth ({n:,} rows are wrong):")
+    for what, (value, ending) in lines.items():
+        say(f"  {what:<32}{percent(value):>8} are {ending}")
     say()
