@@ -60,7 +60,7 @@ def test_our_warnings_are_notes_and_those_of_libraries_are_not_shown(capsys):
 def test_markup_in_data_is_printed_as_it_is(capsys):
     screen = Screen()
     screen.say("[bold red]x[/]")
-    screen.table("[t]", ["[/a]"], [["[/b]"]])
+    screen.table("[t]", ["[/a]"], [["[/b] and more words"]])
     out = capsys.readouterr().out
     for text in ("[bold red]x[/]", "[t]", "[/a]", "[/b]"):
         assert text in out
