@@ -67,9 +67,8 @@ class Screen:
         if self.quiet or self.as_json:
             return
         drawn = Table(
-            title=title,
+            title=Text(printable(title), style="bold"),
             title_justify="left",
-            title_style="bold",
             box=SIMPLE_HEAD,
             pad_edge=False,
             show_header=any(columns),
