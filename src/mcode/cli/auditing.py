@@ -83,6 +83,8 @@ def show(screen: Screen, audited: Audited, most: int) -> None:
     """Print the summary and the first findings."""
     for line in summary_lines(audited.summary):
         screen.say(line)
+    if not audited.findings:
+        screen.say("To see the most suspicious rows all the same, ask for them: --top 20")
     show_findings(screen, audited.findings, audited.data.id_name, most)
 
 
