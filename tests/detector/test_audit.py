@@ -5,10 +5,11 @@ from sklearn.metrics import roc_auc_score
 
 import mcode
 from mcode.corruption import Flip
-from mcode.detector.reading import LARGEST_RATE, SMALLEST_RATE, estimate_error_rate, posterior
+from mcode.detector.reading import USUAL_ERROR_RATE, posterior
 from mcode.errors import ParameterError
 from mcode.models import BatchLogistic, DependentRelevance
 from mcode.models.folds import stratified_folds
+from mcode.scores.learned import LearnedScore, largest_share
 from tables import dependent_table
 
 GIVEN = DependentRelevance(BatchLogistic(penalty=1.0))
@@ -129,24 +130,33 @@ def test_the_error_rate_is_taken_or_estimated(planted):
     X, Y, _ = planted
     given = mcode.audit(X, Y, score="noise", folds=3, error_rate=0.05)
     assert given.error_rate == 0.05
-    estimated = mcode.audit(X, Y, score="noise", folds=3)
-    assert SMALLEST_RATE <= estimated.error_rate <= LARGEST_RATE
-    same_rate = mcode.audit(X, Y, score="noise", folds=3, error_rate=estimated.error_rate)
+    assert mcode.audit(X, Y, score="noise", folds=3).error_rate == USUAL_ERROR_RATE
+    estimated = mcode.audit(X, Y, folds=3)
+    assert 0.0 < estimated.error_rate < 0.2
+    same_rate = mcode.audit(X, Y, folds=3, error_rate=estimated.error_rate)
     np.testing.assert_allclose(same_rate.error_probability, estimated.error_probability, rtol=1e-9)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.25])
-def test_the_share_of_wrong_rows_is_estimated_from_exact_ratios(share):
+def test_the_largest_possible_share_of_wrong_rows_is_that_of_a_mixture(share):
     rng = np.random.default_rng(0)
-    wrong = rng.random(20_000) < share
-    values = rng.normal(size=20_000) + 3.0 * wrong
-    log_ratio = 3.0 * values - 4.5  # of two normal distributions three apart
-    assert estimate_error_rate(log_ratio) == pytest.approx(share, rel=0.1)
+    recorded = rng.normal(size=50_000) + 5.0 * (rng.random(50_000) < share)
+    made_wrong = [rng.normal(size=20_000) + 5.0]
+    assert largest_share(recorded, made_wrong, np.ones(1)) == pytest.approx(share, rel=0.1)
 
 
-def test_the_estimate_stays_within_its_bounds():
-    assert estimate_error_rate(np.full(50, -100.0)) == SMALLEST_RATE
-    assert estimate_error_rate(np.full(50, 100.0)) == LARGEST_RATE
+def test_a_table_without_wrong_rows_has_next_to_no_share_of_them():
+    rng = np.random.default_rng(0)
+    assert largest_share(rng.normal(size=5000), [rng.normal(size=5000) + 9.0], np.ones(1)) < 0.003
+
+
+def test_ratios_against_recorded_rows_become_ratios_against_right_ones():
+    score = LearnedScore()
+    score.contamination_ = 0.1
+    right, wrong = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.1, 0.8])  # probabilities of three kinds of rows
+    recorded = 0.9 * right + 0.1 * wrong
+    np.testing.assert_allclose(score.against_right_rows(np.log(wrong / recorded)), np.log(wrong / right), atol=1e-12)
+    assert np.isfinite(score.against_right_rows(np.array([1e4, -1e4]))).all()
 
 
 def test_the_posterior_is_safe_for_extreme_ratios():

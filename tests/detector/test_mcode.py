@@ -239,7 +239,8 @@ def test_the_error_rate_is_taken_or_estimated(table):
     np.testing.assert_allclose(
         np.log(other / (1 - other)) - np.log(one / (1 - one)), np.log(0.25) - np.log(1 / 99), atol=1e-6
     )
-    assert 0.001 <= MCODE(GIVEN, "noise").fit(X, Y).error_rate_ <= 0.3
+    assert MCODE(GIVEN, "noise").fit(X, Y).error_rate_ == 0.02
+    assert 0.001 <= MCODE(GIVEN).fit(X, Y).error_rate_ <= 0.3
 
 
 def test_more_wrong_rows_raise_the_estimated_error_rate():
@@ -247,7 +248,7 @@ def test_more_wrong_rows_raise_the_estimated_error_rate():
     rates = []
     for share in (0.0, 0.05):
         mixed = np.where((np.arange(500) < 500 * share)[:, None], Flip(3).corrupt(Y, np.random.default_rng(0)), Y)
-        rates.append(MCODE(GIVEN, "noise").fit(X, mixed).error_rate_)
+        rates.append(MCODE(GIVEN, LearnedScore([Flip(3)])).fit(X, mixed).error_rate_)
     assert rates[1] > rates[0]
 
 

@@ -14,9 +14,9 @@ from mcode._arrays import Floats, Matrix, TableLike
 from mcode._optional import require
 from mcode.detector.judged import Judged, Typical, explain, judges_of_folds
 from mcode.detector.reading import (
+    assumed_error_rate,
     check_error_rate,
     companions_of,
-    estimate_error_rate,
     fit_score,
     posterior,
     ratio_score,
@@ -28,7 +28,7 @@ from mcode.models.conditional import ConditionalModel, as_model, check_rows
 from mcode.models.encoding import Codes, ResponseEncoding
 from mcode.models.folds import stratified_folds
 from mcode.models.panel import Panel
-from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value
+from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value, posterior_cut
 from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
 from mcode.spaces.rho import RhoSpace
@@ -72,12 +72,14 @@ class Audit:
     def flagged(self, fdr: float = 0.1) -> NDArray[np.intp]:
         """Return the most suspicious rows, of which an expected share of at most `fdr` is right after all.
 
-        Benjamini & Hochberg (1995) on `p_value`. So fdr * len(flagged) false alarms are to be expected at most.
+        A row has to pass twice: by its p-value (Benjamini & Hochberg 1995), which is exact where the models describe
+        the table, and by its error probability, whose mean of 1 - error_probability over the flagged rows may be `fdr`
+        at most, and which has seen what right rows of the table look like where the models do not.
         """
         if not is_share(fdr):
             raise ParameterError("fdr", fdr, "a number between 0 and 1")
-        rejected = false_discovery_cut(self.p_value, fdr)
-        return self.ranking[rejected[self.ranking]]
+        passed = false_discovery_cut(self.p_value, fdr) & posterior_cut(self.error_probability, fdr)
+        return self.ranking[passed[self.ranking]]
 
     def explain(self, row: int, **options: Any) -> Any:
         """Return the `Finding` of one row; see `explain_rows`."""
@@ -167,7 +169,8 @@ def audit(
         detector, default="learned"
     folds : int, default=5
     error_rate : "auto" or float, default="auto"
-        Share of wrong rows that error probabilities assume; "auto" estimates it.
+        Share of wrong rows that error probabilities assume; "auto" is what the learned score finds, and 2 % with
+        other scores.
     random_state : int, default=0
 
     Returns
@@ -194,8 +197,9 @@ def audit(
     panel = space.out_of_fold(features, codes)
     scores = fit_score(fitted_score, panel, lambda Yc, rows: space.out_of_fold(features[rows], Yc, rows), fold_of_row)
     ratio = ratio_score(fitted_score, panel)
-    log_ratio = scores if isinstance(fitted_score, LearnedScore) else ratio.log_likelihood_ratio(panel)
-    rate = estimate_error_rate(log_ratio) if isinstance(error_rate, str) else error_rate
+    learned = isinstance(fitted_score, LearnedScore)
+    log_ratio = fitted_score.against_right_rows(scores) if learned else ratio.log_likelihood_ratio(panel)
+    rate = assumed_error_rate(error_rate, ratio)
     probability = posterior(log_ratio, rate)
     log_rho = panel.views["model"]
     ordinary = ordinary_scores(space, fitted_score, features, codes, np.random.default_rng(random_state))

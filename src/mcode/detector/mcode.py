@@ -13,9 +13,9 @@ from mcode.detector.base import DetectorBase, Reference
 from mcode.detector.judged import Judged, Typical, explain, judges_of_all
 from mcode.detector.reading import (
     apply_score,
+    assumed_error_rate,
     check_error_rate,
     companions_of,
-    estimate_error_rate,
     fit_score,
     posterior,
     ratio_score,
@@ -50,7 +50,8 @@ class MCODE(DetectorBase):
     folds : int, default=5
         Folds of the cross-fit, which are also those of the search for the penalty.
     error_rate : "auto" or float, default="auto"
-        Share of wrong rows that error probabilities assume; "auto" estimates it from the reference rows.
+        Share of wrong rows that error probabilities assume; "auto" is what the learned score finds in the reference
+        rows, and 2 % with other scores.
     alarm_rate : float, default=0.01
         The share of normal rows that `predict` may call outliers.
     random_state : int, default=0
@@ -134,10 +135,7 @@ class MCODE(DetectorBase):
     def _calibrate(self, panel: Panel) -> None:
         """Learn from the reference rows the share of wrong rows and what each response's rho is like."""
         self.ratio_score_ = ratio_score(self.score_, panel)
-        rate = self.error_rate
-        self.error_rate_ = (
-            estimate_error_rate(self.ratio_score_.log_likelihood_ratio(panel)) if isinstance(rate, str) else rate
-        )
+        self.error_rate_ = assumed_error_rate(self.error_rate, self.ratio_score_)
         self.reference_log_rho_ = np.sort(panel.views["model"], axis=0)
 
     def _outlier_score(self, X: Matrix, Y: Codes) -> Floats:

@@ -15,7 +15,7 @@ from mcode.ranking import is_share
 from mcode.scores.learned import LearnedScore
 from mcode.scores.noise import NoiseScore
 
-SMALLEST_RATE, LARGEST_RATE = 1e-3, 0.3
+USUAL_ERROR_RATE = 0.02
 
 
 def companions_of(score: Any) -> tuple[str, ...]:
@@ -42,24 +42,11 @@ def ratio_score(score: Any, panel: Panel) -> LearnedScore | NoiseScore:
     return score if isinstance(score, LearnedScore | NoiseScore) else NoiseScore([Noise(0.01)]).fit(panel)
 
 
-def estimate_error_rate(log_ratio: Floats) -> float:
-    """Return the share of wrong rows that makes what was seen most likely, kept between 0.1 and 30 percent.
-
-    Rows are a mixture of right ones and wrong ones, LR times likelier if wrong; the share pi that maximises
-    sum_i log(1 - pi + pi * LR_i) is found by expectation maximisation.
-
-    Examples
-    --------
-    >>> estimate_error_rate(np.array([9.0] * 5 + [-9.0] * 95)) < 0.06
-    True
-    """
-    rate = 0.02
-    for _ in range(100):
-        updated = float(np.mean(posterior(log_ratio, rate)))
-        if abs(updated - rate) < 1e-6:
-            break
-        rate = min(max(updated, SMALLEST_RATE), LARGEST_RATE)
-    return rate
+def assumed_error_rate(error_rate: float | str, score: LearnedScore | NoiseScore) -> float:
+    """Return the share of wrong rows that probabilities assume: what was asked for, or what a learned score found."""
+    if not isinstance(error_rate, str):
+        return error_rate
+    return score.contamination_ if isinstance(score, LearnedScore) else USUAL_ERROR_RATE
 
 
 def check_error_rate(error_rate: float | str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,6 +23,9 @@ from mcode.solvers.path import Task, fit_all
 
 DEFAULT_ERRORS: dict[ErrorKind, float] = dict.fromkeys((Flip(), Flip(3), Add(), Drop(), Mismatch()), 1.0)
 TOLERANCE = 1e-4
+LEAST_ROOM = 0.01  # of 1 - c R: a row is never more than 99 % certain to be wrong by its ratio alone
+SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
+FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
 
 
 class LearnedScore(BaseEstimator):
@@ -51,6 +55,8 @@ class LearnedScore(BaseEstimator):
     shares_ : (n_kinds,) array
     contrast_ : the fitted regressions of rows
     blame_ : the fitted regression of cells
+    contamination_ : float
+        The largest share of wrong rows that the recorded rows can hold (see `largest_share`).
     training_score_ : (n,) array
         Scores of the rows it was fitted on, each by contrasts that were fitted without that row.
     """
@@ -112,6 +118,8 @@ class LearnedScore(BaseEstimator):
         self.contrast_ = _Contrast.fit(clean[rows], rows, corrupted, fold_of_row, self.penalty)
         self.blame_ = Blame.fit(cells)
         self.training_score_ = self._combine(self.contrast_.own_log_ratios(clean, fold_of_row))
+        made_wrong = [self._combine(self.contrast_.own_log_ratios(F, fold_of_row[at])) for F, at in corrupted]
+        self.contamination_ = largest_share(self.training_score_, made_wrong, self.shares_)
         advance("learn what errors look like", len(kinds), len(kinds))
         return self
 
@@ -125,8 +133,17 @@ class LearnedScore(BaseEstimator):
         return self._combine(self.contrast_.log_ratios(row_features(panel, self.base_rate_)))
 
     def log_likelihood_ratio(self, panel: Panel) -> Floats:
-        """Return the score: it is one already."""
-        return self.outlier_score(panel)
+        """Return the log likelihood ratio of "an error happened" against a right row."""
+        return self.against_right_rows(self.outlier_score(panel))
+
+    def against_right_rows(self, scores: Floats) -> Floats:
+        """Turn scores, which are ratios against *recorded* rows, into ratios against right ones.
+
+        Of the recorded rows the share c = `contamination_` is wrong itself, so their ratio R is never above 1 / c, and
+        LR = R (1 - c) / (1 - c R).
+        """
+        room = 1.0 - self.contamination_ * np.exp(np.minimum(scores, 700.0))
+        return np.asarray(scores + np.log1p(-self.contamination_) - np.log(np.maximum(room, LEAST_ROOM)))
 
     def response_blame(self, panel: Panel) -> Floats:
         """Return P(response j is wrong | an error happened in the row), shape (n, d)."""
@@ -135,6 +152,29 @@ class LearnedScore(BaseEstimator):
 
     def _combine(self, log_ratios: Floats) -> Floats:
         return log_sum_exp(log_ratios + np.log(self.shares_))
+
+
+def largest_share(recorded: Floats, made_wrong: Sequence[Floats], shares: Floats) -> float:
+    """Return the largest share of wrong rows that is compatible with the recorded scores.
+
+    Above any threshold t, recorded rows are wrong or right ones: P(recorded > t) >= c * P(wrong > t). So c is at most
+    the smallest quotient of the two, and about that where right rows do not reach.
+
+    Examples
+    --------
+    >>> largest_share(np.r_[np.zeros(95), np.full(5, 9.0)], [np.full(50, 8.0)], np.ones(1)).__round__(3)
+    0.059
+    """
+    wrong = np.concatenate(made_wrong)
+    weight = np.concatenate(
+        [np.full(len(part), share / len(part)) for part, share in zip(made_wrong, shares, strict=True)]
+    )
+    order = np.argsort(-wrong)
+    caught = np.cumsum(weight[order])
+    ordered = np.sort(recorded)
+    above = len(recorded) - np.searchsorted(ordered, wrong[order], side="left")
+    quotient = (above + 1.0) / (len(recorded) + 1.0) / caught
+    return float(np.clip(quotient[caught >= FEWEST_CAUGHT].min(), SMALLEST_SHARE, LARGEST_SHARE))
 
 
 @dataclass(frozen=True)

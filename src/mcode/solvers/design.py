@@ -146,7 +146,7 @@ class Rotation:
     def narrow(self, X: Matrix, dtype: Any) -> Matrix:
         """Return X in the new coordinates."""
         if sp.issparse(X):
-            return X @ self.basis.astype(dtype)
+            return sp.csr_matrix(X @ self.basis.astype(dtype))
         return np.asarray((X.astype(np.float64) @ self.basis).astype(dtype))
 
 
