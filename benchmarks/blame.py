@@ -41,9 +41,9 @@ def ways_to_name(models: Any, X: Any, Y: Any, panel: Any, learned: Any) -> dict[
     return {
         "smallest rho": log_odds_against(panel.views["model"]),
         "learned cells": learned,
-        "gain, DBR": Whole({"model": models["model"]}, X).gain(Y, everything),
-        "gain, chain": Whole({"model": models["chain"]}, X).gain(Y, everything),
-        "gain, both": Whole(models, X).gain(Y, everything),
+        "gain DBR": Whole({"model": models["model"]}, X).gain(Y, everything),
+        "gain chain": Whole({"model": models["chain"]}, X).gain(Y, everything),
+        "gain both": Whole(models, X).gain(Y, everything),
         "library": named_first(Whole(models, X), Y, learned),
     }
 

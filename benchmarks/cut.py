@@ -1,41 +1,44 @@
 """How honest the false-discovery cut is: the share of right rows among the flagged, and of wrong rows that are flagged.
 
-Generated tables with known truth, 100 seeds each, and real tables with one flip in 2 % of the rows (where errors that
-the table came with count as false alarms). Four ways to cut at 10 %:
+Generated tables with known truth, and real tables with one flip in 2 % of the rows (where errors that the table came
+with count as false alarms). Ways to cut at 10 %:
 - posterior: the largest k whose mean of 1 - error probability is at most 10 %;
-- chain, model: Benjamini-Hochberg on p-values against rows redrawn from the chain, from the detector's own model;
-- library: against both, as `Audit.flagged` does;
+- redrawn: Benjamini-Hochberg on p-values against rows whose responses were drawn anew;
+- library: both, as `Audit.flagged` does;
 - oracle: the largest k with at most 10 % right rows, which nobody can know: what the ranking would allow.
+`--only sources` compares the models that responses are drawn from: the chain, the detector's own model, and both.
 
-    python benchmarks/cut.py [--seeds N] [--only generated|visits|real]
+    python benchmarks/cut.py [--seeds N] [--only generated|visits|real|sources]
 """
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+import mcode
 from datasets import load, write_csv
 from detection import corrupted
 from mcode.corruption import Flip
 from mcode.data import read
 from mcode.data.synthetic import clinic_visits
-from mcode.detector.reading import estimate_error_rate, fit_score, posterior
+from mcode.detector.reading import fit_score
 from mcode.detector.redraw import ordinary_scores
 from mcode.models import DependentRelevance
 from mcode.models.folds import stratified_folds
-from mcode.ranking import conformal_p_value, false_discovery_cut
+from mcode.ranking import conformal_p_value, false_discovery_cut, posterior_cut
 from mcode.scores import LearnedScore
 from mcode.spaces.rho import RhoSpace
 
 LEVEL = 0.1
 DESIGNS = {
-    "strong, 3 % wrong": {"n": 300, "effect": 4.0, "link": 4.0, "share": 0.03},
-    "weak, 3 % wrong": {"n": 300, "effect": 2.0, "link": 1.5, "share": 0.03},
-    "strong, 1 % wrong": {"n": 300, "effect": 4.0, "link": 2.0, "share": 0.01},
-    "strong, none wrong": {"n": 300, "effect": 4.0, "link": 4.0, "share": 0.0},
+    "strong; 3 % wrong": {"n": 300, "effect": 4.0, "link": 4.0, "share": 0.03},
+    "weak; 3 % wrong": {"n": 300, "effect": 2.0, "link": 1.5, "share": 0.03},
+    "strong; 1 % wrong": {"n": 300, "effect": 4.0, "link": 2.0, "share": 0.01},
+    "strong; none wrong": {"n": 300, "effect": 4.0, "link": 4.0, "share": 0.0},
 }
 
 
@@ -66,18 +69,26 @@ def real(name: str, seed: int) -> tuple[Any, Any, Any]:
 
 
 def cuts(X: Any, Y: Any, wrong: Any, seed: int) -> dict[str, Any]:
-    """Return the rows that each way flags; the steps are those of `mcode.audit`, so that all ways share one fit."""
+    """Return the rows that each way flags."""
+    found = mcode.audit(X, Y, random_state=seed)
+    return {
+        "posterior": np.flatnonzero(posterior_cut(found.error_probability, LEVEL)),
+        "redrawn": np.flatnonzero(false_discovery_cut(found.p_value, LEVEL)),
+        "library": found.flagged(LEVEL),
+        "oracle": _first_within((~wrong).astype(float), found.ranking),
+    }
+
+
+def cuts_by_source(X: Any, Y: Any, wrong: Any, seed: int) -> dict[str, Any]:
+    """Return the rows flagged against responses drawn from each source; the steps are those of `mcode.audit`."""
     folds = stratified_folds(Y, 5, np.random.default_rng(seed))
     space = RhoSpace(DependentRelevance(), LearnedScore.needs).fit(X, Y, folds, final=False)
     panel, score = space.out_of_fold(X, Y), LearnedScore()
     scores = fit_score(score, panel, lambda Z, rows: space.out_of_fold(X[rows], Z, rows), folds)
-    ranking = np.argsort(-scores, kind="stable")
-    right = 1.0 - posterior(scores, estimate_error_rate(scores))
-    out = {"posterior": _first_within(right, ranking)}
-    for way, sources in {"chain": ("chain",), "model": ("model",), "library": ("chain", "model")}.items():
+    out = {}
+    for way, sources in {"chain": ("chain",), "model": ("model",), "both": ("chain", "model")}.items():
         ordinary = ordinary_scores(space, score, X, Y, np.random.default_rng(seed), sources)
         out[way] = np.flatnonzero(false_discovery_cut(conformal_p_value(scores, ordinary), LEVEL))
-    out["oracle"] = _first_within((~wrong).astype(float), ranking)
     return out
 
 
@@ -87,11 +98,11 @@ def _first_within(false: Any, ranking: Any) -> Any:
     return ranking[: within[-1] + 1 if len(within) else 0]
 
 
-def table_of(name: str, tables: Any, seeds: int) -> list[dict[str, Any]]:
+def table_of(name: str, tables: Any, seeds: int, cut: Any = cuts) -> list[dict[str, Any]]:
     flagged: dict[str, list[tuple[float, float, float]]] = {}
     for seed in range(seeds):
         X, Y, wrong = tables(seed)
-        for way, rows in cuts(X, Y, wrong, seed).items():
+        for way, rows in cut(X, Y, wrong, seed).items():
             hits = int(wrong[rows].sum())
             false_share = (len(rows) - hits) / max(1, len(rows))
             flagged.setdefault(way, []).append((false_share, hits / max(1, int(wrong.sum())), len(rows)))
@@ -117,19 +128,24 @@ def table_of(name: str, tables: Any, seeds: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100, help="generated tables of each design")
-    parser.add_argument("--only", choices=("generated", "visits", "real"), help="one part; it is saved on its own")
+    parser.add_argument(
+        "--only", choices=("generated", "visits", "real", "sources"), help="one part; it is saved on its own"
+    )
     options = parser.parse_args()
-    if options.only in (None, "generated"):
+    for part, cut in {"generated": cuts, "sources": cuts_by_source}.items():
+        if options.only not in (None, part):
+            continue
         lines = []
         for name, design in DESIGNS.items():
-            lines += table_of(name, lambda seed, design=design: logistic_chain(seed, **design), options.seeds)
-            write_csv("cut_generated", lines)
+            tables = partial(logistic_chain, **design)
+            lines += table_of(name, tables, options.seeds, cut)
+            write_csv(f"cut_{part}", lines)
     if options.only in (None, "visits"):
-        write_csv("cut_visits", table_of("clinic visits, 2 % wrong", visits, max(1, options.seeds // 10)))
+        write_csv("cut_visits", table_of("clinic visits; 2 % wrong", visits, max(1, options.seeds // 10)))
     if options.only in (None, "real"):
         lines = []
         for name, seeds in {"yeast": 3, "enron": 2, "bibtex": 1}.items():
-            lines += table_of(name, lambda seed, name=name: real(name, seed), seeds)
+            lines += table_of(name, partial(real, name), seeds)
             write_csv("cut_real", lines)
 
 

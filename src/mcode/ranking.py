@@ -83,3 +83,21 @@ def false_discovery_cut(p_values: ArrayLike, level: float = 0.1) -> NDArray[np.b
     rejected = np.zeros(len(p), dtype=bool)
     rejected[order[: passed[-1] + 1 if len(passed) else 0]] = True
     return rejected
+
+
+def posterior_cut(error_probability: ArrayLike, level: float = 0.1) -> NDArray[np.bool_]:
+    """Return the most rows whose mean probability of being right is at most `level`, the likeliest errors first.
+
+    Examples
+    --------
+    >>> posterior_cut([0.99, 0.2, 0.85], level=0.1)
+    array([ True, False,  True])
+    """
+    if not is_share(level):
+        raise ParameterError("level", level, "a number between 0 and 1")
+    wrong = np.asarray(error_probability, dtype=np.float64)
+    order = np.argsort(-wrong, kind="stable")
+    false_share = np.cumsum(1.0 - wrong[order]) / np.arange(1, len(order) + 1)
+    chosen = np.zeros(len(wrong), dtype=bool)
+    chosen[order[: np.count_nonzero(false_share <= level)]] = True  # the mean never falls along the order
+    return chosen
