@@ -14,9 +14,9 @@ from mcode._arrays import Floats, Matrix, TableLike
 from mcode._optional import require
 from mcode.detector.judged import Judged, Typical, explain, judges_of_folds
 from mcode.detector.reading import (
+    assumed_error_rate,
     check_error_rate,
     companions_of,
-    estimate_error_rate,
     fit_score,
     posterior,
     ratio_score,
@@ -169,7 +169,8 @@ def audit(
         detector, default="learned"
     folds : int, default=5
     error_rate : "auto" or float, default="auto"
-        Share of wrong rows that error probabilities assume; "auto" estimates it.
+        Share of wrong rows that error probabilities assume; "auto" is what the learned score finds, and 2 % with
+        other scores.
     random_state : int, default=0
 
     Returns
@@ -196,8 +197,9 @@ def audit(
     panel = space.out_of_fold(features, codes)
     scores = fit_score(fitted_score, panel, lambda Yc, rows: space.out_of_fold(features[rows], Yc, rows), fold_of_row)
     ratio = ratio_score(fitted_score, panel)
-    log_ratio = scores if isinstance(fitted_score, LearnedScore) else ratio.log_likelihood_ratio(panel)
-    rate = estimate_error_rate(log_ratio) if isinstance(error_rate, str) else error_rate
+    learned = isinstance(fitted_score, LearnedScore)
+    log_ratio = fitted_score.against_right_rows(scores) if learned else ratio.log_likelihood_ratio(panel)
+    rate = assumed_error_rate(error_rate, ratio)
     probability = posterior(log_ratio, rate)
     log_rho = panel.views["model"]
     ordinary = ordinary_scores(space, fitted_score, features, codes, np.random.default_rng(random_state))
