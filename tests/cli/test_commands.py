@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from cli.runner import run
+from mcode.cli.findings import named_responses
+from mcode.cli.model_file import load_model
 from mcode.data import read
 from mcode.explain.finding import Finding
 from mcode.report.table import COLUMNS
@@ -131,6 +133,17 @@ def load(path):
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
     return pd.read_csv(path) if path.suffix == ".csv" else pd.read_json(path, lines=path.suffix == ".jsonl")
+
+
+def test_score_writes_what_the_detector_says(model, visits, tmp_path):
+    out = tmp_path / "out.csv"
+    run("score", model, visits, "-o", out, "-q")
+    table, saved = load(out), load_model(model)
+    data = read(visits, like=saved.schema)
+    Y = named_responses(data)
+    assert np.allclose(table["score"], saved.detector.outlier_score(data.X, Y))
+    assert np.allclose(table["p_value"], saved.detector.p_value(data.X, Y))
+    assert np.allclose(table["error_probability"], saved.detector.error_probability(data.X, Y))
 
 
 def test_score_fails_above(model, visits, tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 from mcode.cli.findings import explain_new, named_responses, written_values
 from mcode.data import Dataset
 from mcode.detector import MCODE
+from mcode.ranking import conformal_p_value, own_p_value
 from mcode.report.table import Table, id_column
 
 
@@ -22,11 +23,15 @@ def score_part(detector: MCODE, data: Dataset, explain_above: float) -> Table:
     code, likely = codes[rows, worst], rho[rows, worst]
     expected = np.where(likely < 0.5, 1 - code, code)
     written = written_values(detector.encoding_, data)
+    scores = detector.outlier_score(data.X, Y)
+    reference = detector.reference_score_
+    # What detector.p_value returns, without reading the rows once more.
+    p_value = own_p_value(scores) if reference is None else conformal_p_value(scores, reference)
     table: Table = {
         id_column(data.id_name): data.row_ids.tolist(),
         "rank": [0] * len(data),
-        "score": detector.outlier_score(data.X, Y).tolist(),
-        "p_value": detector.p_value(data.X, Y).tolist(),
+        "score": scores.tolist(),
+        "p_value": p_value.tolist(),
         "error_probability": error.tolist(),
         "response": [data.label_names[j] for j in worst],
         "observed": [str(written[j][int(c)]) for j, c in zip(worst, code, strict=True)],
