@@ -2,9 +2,9 @@
 
 Both sides fit L2-penalised logistic regressions of each response on [X, the other responses], penalty by 3-fold
 cross-validation on log-loss over the same 10 values and the same folds, on a random 45 % of the rows; another 45 %
-judge them. The peer is LogisticRegressionCV over joblib, with the solver, the number of processes and of BLAS threads that
-were fastest on a sample of responses. (liblinear penalises the intercept, which is another model: where it is fastest,
-its time counts, and the loss is that of lbfgs.) Compilation is cached by numba and reported apart.
+judge them. The peer is LogisticRegressionCV over joblib, with the solver, the number of processes and of BLAS threads
+that were fastest on a sample of responses. (liblinear penalises the intercept, which is another model: where it is
+fastest, its time counts, and the loss is that of lbfgs.) Compilation is cached by numba and reported apart.
 
     python benchmarks/fit.py [--quick] [--sets NAME ...]
 """
@@ -160,13 +160,11 @@ def main() -> None:
     rows = []
     for name in ("medical", "yeast") if options.quick else options.sets:
         rows.append(compare(name, 1 if options.quick else 5))
-        print(
+        line = (
             "{data:17} peer {peer_s:7.2f} s ({peer})  ours {ours_s:6.3f} s  ratio {ratio:5.1f}  "
-            "log-loss {loss_peer:.5f} {loss_ours:.5f} ({loss_difference:+.2%})  first call +{first_call_extra_s:.1f} s".format(
-                **rows[-1]
-            ),
-            flush=True,
+            "log-loss {loss_peer:.5f} {loss_ours:.5f} ({loss_difference:+.2%})  first call +{first_call_extra_s:.1f} s"
         )
+        print(line.format(**rows[-1]), flush=True)
     print(f"geometric mean of the ratios: {np.exp(np.mean(np.log([row['ratio'] for row in rows]))):.1f}")
     if not options.quick:
         write_csv("fit", rows)

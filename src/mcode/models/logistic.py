@@ -26,8 +26,8 @@ Array = NDArray[Any]
 
 # Relative gradients at which a fit is done. Fold models only judge held-out rows. A model at a searched penalty agrees
 # with the exact optimum within 1e-4 in probability, one at a given penalty also in its coefficients.
-FOLD_TOLERANCE = 1e-3
-SEARCHED_TOLERANCE = 3e-5
+FOLD_TOLERANCE = 3e-4
+SEARCHED_TOLERANCE = 1e-5
 GIVEN_TOLERANCE = 1e-7
 CELLS_AT_ONCE = 2**17  # a chunk's logits stay in cache from the product to the probability
 

@@ -25,7 +25,8 @@ Array = NDArray[Any]
 LANES = 8  # columns leave in multiples of this, so that the vector loops stay full
 SHRINK_AT = 0.5  # share of live columns at which a block inside the conjugate gradients is packed anew
 MAX_CONJUGATE_STEPS = 200
-MAX_SHORTER_STEPS = 12
+MAX_SHORTER_STEPS = 25
+STILL_STEEP = 0.75  # a shortened step may go further while the slope is steeper than this share of the initial one
 STEEP_AT_THE_END = 0.25  # a step is accepted when the slope at its end is at most this share of the initial one
 
 
@@ -132,18 +133,27 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
 def _walk(point: Point, step: Array) -> Point:
     """Go from `point` along `step`, in each column as far as the slope allows.
 
-    The slope along the step is negative at its start. At the end of a good step it is near zero; where it is
-    clearly positive the step passed the minimum, and the secant through both slopes says where it lies.
+    The slope along the step is negative at its start. At the end of a good step it is near zero; where it is clearly
+    positive the step passed the minimum. Then the minimum is bracketed: `short` is a length that is safe, `long` one
+    that is too far.
     """
-    slope = column_dots(point.gradient, step)
-    length = np.ones(len(slope))
+    slope = np.abs(column_dots(point.gradient, step))
+    length, short, long = np.ones(len(slope)), np.zeros(len(slope)), np.full(len(slope), np.inf)
     for attempt in range(MAX_SHORTER_STEPS + 1):
         far = point.objective.at(point.W + length.astype(step.dtype) * step)
         end = column_dots(far.gradient, step)
-        too_far = ~(end <= STEEP_AT_THE_END * np.abs(slope))  # also where the end is not a number
-        if not too_far.any():
+        too_far = ~(end <= STEEP_AT_THE_END * slope)  # also where the end is not a number
+        too_short = (end < -STILL_STEEP * slope) & np.isfinite(long)
+        if not (too_far | too_short).any() or attempt == MAX_SHORTER_STEPS:
             break
-        steep = np.where(np.isfinite(end), np.abs(end), np.inf)[too_far]
-        secant = np.abs(slope[too_far]) / (np.abs(slope[too_far]) + steep)
-        length[too_far] *= np.clip(secant, 1e-6, 0.5) if attempt < MAX_SHORTER_STEPS - 1 else 0.0
+        long, short = np.where(too_far, length, long), np.where(too_short, length, short)
+        searching = too_far | too_short
+        between = np.where(short > 0, 0.5 * (short + long), long * _secant(slope, end))
+        length = np.where(searching, short if attempt == MAX_SHORTER_STEPS - 1 else between, length)
     return far
+
+
+def _secant(slope: Floats, end: Floats) -> Floats:
+    """Return where the line through both slopes crosses zero, as a share of the step, between 0.1 and 0.5."""
+    steep = np.where(np.isfinite(end), np.abs(end), np.inf)
+    return np.clip(slope / np.maximum(slope + steep, 1e-300), 0.1, 0.5)

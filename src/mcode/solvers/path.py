@@ -28,6 +28,7 @@ GRID = np.logspace(4, -4, 10)  # the penalties that are tried, strongest first
 FIRST = 3  # where the walk begins: strong enough that the first fits are cheap, close to where most columns end
 SEARCH_TOLERANCE = 5e-2  # for columns with at least MANY_ONES ones and a penalty of 1 or more
 MANY_ONES = 200
+FINEST_SEARCH = 2e-3
 HEAVY_MICROSECONDS = 80.0
 CLEARLY = 0.98
 SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
@@ -122,16 +123,18 @@ class Fit:
         fitted to the end: so the tolerance shrinks with the penalty. And the rarer a column, the noisier its losses.
         """
         rarity = np.clip(np.sqrt(self._ones[columns] / MANY_ONES), 0.1, 1.0)
-        return np.asarray(SEARCH_TOLERANCE * np.clip(penalty, 0.02, 1.0) * rarity)
+        return np.asarray(np.maximum(SEARCH_TOLERANCE * np.minimum(penalty, 1.0) * rarity, FINEST_SEARCH))
 
-    def blocks(self, columns: Columns, at_least: int = 1) -> list[Columns]:
+    def blocks(self, columns: Columns) -> list[Columns]:
         """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
         columns = columns[self.varies[columns]]
         if not len(columns):
             return []
         ordered = columns[np.argsort(self._ones[columns], kind="stable")]
-        width = min(self._block_width, max(LANES, -(-len(ordered) // at_least)))
-        return np.array_split(ordered, -(-len(ordered) // width))
+        n_blocks = -(-len(ordered) // self._block_width)
+        if self.is_heavy(columns):  # as many blocks as keep all threads busy to the end
+            n_blocks = min(-(-n_blocks // n_threads()) * n_threads(), -(-len(ordered) // LANES))
+        return np.array_split(ordered, n_blocks)
 
     def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats) -> Solution:
         """Fit a block of columns, each with its own penalty and tolerance, from `start` or from the base rate."""
@@ -207,9 +210,7 @@ def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, t
         )
         W[:, at], n_iter[at], norm[at], converged[at] = part.W, part.n_iter, part.gradient_norm, part.converged
 
-    heavy = fit.is_heavy(columns)
-    blocks = fit.blocks(columns, at_least=n_threads() if heavy else 1)
-    run_all([partial(solve, block) for block in blocks], side_by_side=heavy)
+    run_all([partial(solve, block) for block in fit.blocks(columns)], side_by_side=fit.is_heavy(columns))
     return Solution(fit.widen(W), n_iter, norm, converged)
 
 
