@@ -4,7 +4,7 @@ Two kinds of error: one response flipped, and the y of another row. The models a
 holds the errors. Prints and saves a table for each data set, and the time of the default audit against that of the
 complement score.
 
-    python benchmarks/detection.py [--quick] [--seeds N]
+    python benchmarks/detection.py [--quick] [--sets NAME ...] [--seeds N]
 """
 
 from __future__ import annotations
@@ -113,9 +113,10 @@ def print_means(rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two small sets, one seed; nothing is saved")
+    parser.add_argument("--sets", nargs="*", default=list(SETS), help="data sets to audit")
     parser.add_argument("--seeds", type=int, default=3, help="corruptions per data set and kind")
     options = parser.parse_args()
-    sets = ("yeast", "emotions") if options.quick else SETS
+    sets = ("yeast", "emotions") if options.quick else tuple(options.sets)
     rows = quality_table(sets, 1 if options.quick else options.seeds)
     print_means(rows)
     times = time_table(sets, 1 if options.quick else 3)

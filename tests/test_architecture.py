@@ -41,7 +41,13 @@ WITHOUT_EXAMPLE = {
 }
 
 # Classes that no caller builds: their attributes are explained, their parameters need not be.
-MADE_BY_THE_LIBRARY = {"mcode.Audit", "mcode.NotConvergedWarning", "mcode.ParameterError"}
+MADE_BY_THE_LIBRARY = {
+    "mcode.Audit",
+    "mcode.DataFormatError",
+    "mcode.Dataset",
+    "mcode.NotConvergedWarning",
+    "mcode.ParameterError",
+}
 
 
 def room_of(path, package=PACKAGE):

@@ -2,13 +2,16 @@
 
 from mcode import corruption, explain, models, scores
 from mcode._progress import reporting
+from mcode.data import Dataset, read
 from mcode.detector import MCODE, Audit, JointDetector, audit
-from mcode.errors import InputError, McodeError, NotConvergedWarning, ParameterError
+from mcode.errors import DataFormatError, InputError, McodeError, NotConvergedWarning, ParameterError
 from mcode.persist import load, save
 
 __all__ = [
     "MCODE",
     "Audit",
+    "DataFormatError",
+    "Dataset",
     "InputError",
     "JointDetector",
     "McodeError",
@@ -19,6 +22,7 @@ __all__ = [
     "explain",
     "load",
     "models",
+    "read",
     "reporting",
     "save",
     "scores",
