@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,14 @@ def write_csv(name: str, rows: list[dict[str, Any]]) -> None:
     RESULTS.mkdir(exist_ok=True)
     lines = [",".join(rows[0])] + [",".join(_cell(value) for value in row.values()) for row in rows]
     (RESULTS / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+
+def update_csv(name: str, rows: list[dict[str, Any]]) -> None:
+    """Write rows to benchmarks/results/NAME.csv, keeping the stored rows of other data sets."""
+    path = RESULTS / f"{name}.csv"
+    renewed = {row["data"] for row in rows}
+    stored = list(csv.DictReader(path.open())) if path.exists() else []
+    write_csv(name, [row for row in stored if row["data"] not in renewed] + rows)
 
 
 def _cell(value: Any) -> str:

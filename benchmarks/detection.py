@@ -18,7 +18,7 @@ from cleanlab.multilabel_classification import get_label_quality_scores
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import mcode
-from datasets import load, write_csv
+from datasets import load, update_csv
 from mcode.corruption import Flip, Mismatch
 from mcode.detector.reading import fit_score
 from mcode.models import BinaryRelevance, ClassifierChain, DependentRelevance
@@ -78,7 +78,8 @@ def quality_table(sets: tuple[str, ...], seeds: int) -> list[dict[str, Any]]:
                     results.setdefault(method, []).append(pair)
             for method, pairs in results.items():
                 auc, precision = np.mean(pairs, axis=0)
-                rows.append({"data": name, "kind": kind_name, "method": method, "auc": auc, "ap": precision})
+                result = {"auc": auc, "ap": precision, "seeds": seeds}
+                rows.append({"data": name, "kind": kind_name, "method": method, **result})
             best = results["DBR learned"]
             print(f"{name:18} {kind_name:18} default {np.mean(best, axis=0).round(3)}", flush=True)
     return rows
@@ -125,8 +126,8 @@ def main() -> None:
     total = sum(row["learned"] for row in times) / sum(row["complement"] for row in times)
     print(f"all sets together: ratio {total:.1f}")
     if not options.quick:
-        write_csv("detection", rows)
-        write_csv("detection_time", times)
+        update_csv("detection", rows)
+        update_csv("detection_time", times)
 
 
 if __name__ == "__main__":
