@@ -34,10 +34,14 @@ def write_csv(name: str, rows: list[dict[str, Any]]) -> None:
 
 def update_csv(name: str, rows: list[dict[str, Any]]) -> None:
     """Write rows to benchmarks/results/NAME.csv, keeping the stored rows of other data sets."""
-    path = RESULTS / f"{name}.csv"
     renewed = {row["data"] for row in rows}
-    stored = list(csv.DictReader(path.open())) if path.exists() else []
-    write_csv(name, [row for row in stored if row["data"] not in renewed] + rows)
+    write_csv(name, [row for row in read_csv(name) if row["data"] not in renewed] + rows)
+
+
+def read_csv(name: str) -> list[dict[str, Any]]:
+    """Return the stored rows of benchmarks/results/NAME.csv, or none."""
+    path = RESULTS / f"{name}.csv"
+    return list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
 
 
 def _cell(value: Any) -> str:

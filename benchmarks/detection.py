@@ -4,7 +4,7 @@ Two kinds of error: one response flipped, and the y of another row. The models a
 holds the errors. Prints and saves a table for each data set, and the time of the default audit against that of the
 complement score.
 
-    python benchmarks/detection.py [--quick] [--sets NAME ...] [--seeds N]
+    python benchmarks/detection.py [--quick] [--show] [--sets NAME ...] [--seeds N]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cleanlab.multilabel_classification import get_label_quality_scores
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import mcode
-from datasets import load, update_csv
+from datasets import load, read_csv, update_csv
 from mcode.corruption import Flip, Mismatch
 from mcode.detector.reading import fit_score
 from mcode.models import BinaryRelevance, ClassifierChain, DependentRelevance
@@ -107,16 +107,21 @@ def print_means(rows: list[dict[str, Any]]) -> None:
         cells = []
         for kind in KINDS:
             mine = [row for row in rows if row["method"] == method and row["kind"] == kind]
-            cells.append(f"{np.mean([r['auc'] for r in mine]):.3f} / {np.mean([r['ap'] for r in mine]):.3f}")
+            auc, precision = (np.mean([float(row[measure]) for row in mine]) for measure in ("auc", "ap"))
+            cells.append(f"{auc:.3f} / {precision:.3f}")
         print(f"{method:24}" + "".join(f"{cell:>22}" for cell in cells))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two small sets, one seed; nothing is saved")
+    parser.add_argument("--show", action="store_true", help="print the means of the stored results and stop")
     parser.add_argument("--sets", nargs="*", default=list(SETS), help="data sets to audit")
     parser.add_argument("--seeds", type=int, default=3, help="corruptions per data set and kind")
     options = parser.parse_args()
+    if options.show:
+        print_means(read_csv("detection"))
+        return
     sets = ("yeast", "emotions") if options.quick else tuple(options.sets)
     rows = quality_table(sets, 1 if options.quick else options.seeds)
     print_means(rows)
