@@ -48,6 +48,7 @@ TRUSTED = (
     "mcode.models.logistic.Scaling",
     "mcode.models.per_label.ClassifierConditionals",
     "mcode.models.per_label.PerLabel",
+    "mcode.models.tree.TreeRelevance",
     "mcode.scores.blame.Blame",
     "mcode.scores.columns.Columns",
     "mcode.scores.complement.ComplementScore",

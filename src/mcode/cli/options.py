@@ -69,7 +69,8 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="How responses depend on each other: dbr (each on all others), chain, or br (not at all).",
+        help="How responses depend on each other: dbr (each on all others), chain, tree (each on one other), br (not at "
+        "all).",
     ),
 ]
 Score = Annotated[

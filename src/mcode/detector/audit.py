@@ -24,9 +24,10 @@ from mcode.detector.reading import (
 from mcode.detector.redraw import ordinary_scores
 from mcode.detector.whole import Whole, named_first
 from mcode.errors import InputError, ParameterError
-from mcode.models.conditional import ConditionalModel, as_model, check_rows
+from mcode.models.conditional import ConditionalModel, check_rows
 from mcode.models.encoding import Codes, ResponseEncoding
 from mcode.models.folds import stratified_folds
+from mcode.models.names import as_model
 from mcode.models.panel import Panel
 from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value, posterior_cut
 from mcode.scores.learned import LearnedScore
@@ -164,7 +165,7 @@ def audit(
     ----------
     X : context, (n, m): NumPy or SciPy sparse matrix, pandas or polars table of numbers
     Y : responses, (n, d): booleans, 0/1, or two text values per column
-    model : "dbr", "chain", "br" or a ConditionalModel, default="dbr"
+    model : "dbr", "chain", "br", "tree" or a ConditionalModel, default="dbr"
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"
     folds : int, default=5

@@ -21,9 +21,10 @@ from mcode.detector.reading import (
     ratio_score,
 )
 from mcode.detector.whole import Whole, named_first
-from mcode.models.conditional import ConditionalModel, as_model
+from mcode.models.conditional import ConditionalModel
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
+from mcode.models.names import as_model
 from mcode.models.panel import Panel, Reread
 from mcode.ranking import conformal_p_value, own_p_value
 from mcode.scores.names import as_score
@@ -38,7 +39,7 @@ class MCODE(DetectorBase):
 
     Parameters
     ----------
-    model : "dbr", "chain", "br" or a ConditionalModel, default="dbr"
+    model : "dbr", "chain", "br", "tree" or a ConditionalModel, default="dbr"
         How the responses depend on the context and on each other.
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"

@@ -5,10 +5,11 @@ from mcode.models.conditional import (
     ClassifierChain,
     ConditionalModel,
     DependentRelevance,
-    as_model,
 )
 from mcode.models.logistic import BatchLogistic
+from mcode.models.names import as_model
 from mcode.models.per_label import PerLabel
+from mcode.models.tree import TreeRelevance
 
 __all__ = [
     "BatchLogistic",
@@ -17,5 +18,6 @@ __all__ = [
     "ConditionalModel",
     "DependentRelevance",
     "PerLabel",
+    "TreeRelevance",
     "as_model",
 ]

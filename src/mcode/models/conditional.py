@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike, check_matrix
-from mcode.errors import InputError, ParameterError, UnknownNameError
+from mcode.errors import InputError, ParameterError
 from mcode.models import parents as see
 from mcode.models.encoding import Codes, ResponseEncoding
 from mcode.models.learners import Conditionals, CrossFit, Learner
-from mcode.models.logistic import BatchLogistic
+from mcode.models.logistic import BatchLogistic, LinearConditionals
 
 
 class ConditionalModel(BaseEstimator, ABC):
@@ -39,20 +39,19 @@ class ConditionalModel(BaseEstimator, ABC):
         self.learner = learner
 
     @abstractmethod
-    def _choose_parents(self, n_responses: int) -> see.Parents: ...
+    def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents: ...
 
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Fit on context X of shape (n, m) and responses Y of shape (n, d)."""
-        features, codes = self._open(X, Y)
+        features, codes = self._open(X, Y, None)
         self.conditionals_: Conditionals | None = self._learner().fit(features, codes, self.parents_)
         return self
 
     def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
         """Fit every fold, and all rows as well where `final` asks for it; return the models of the folds."""
-        features, codes = self._open(X, Y)
-        cross, self.conditionals_ = self._learner().cross_fit(
-            features, codes, self.parents_, np.asarray(fold_of_row), final=final
-        )
+        folds = np.asarray(fold_of_row)
+        features, codes = self._open(X, Y, folds)
+        cross, self.conditionals_ = self._learner().cross_fit(features, codes, self.parents_, folds, final=final)
         return cross
 
     def log_proba(self, X: TableLike, Y: TableLike) -> Floats:
@@ -63,11 +62,11 @@ class ConditionalModel(BaseEstimator, ABC):
             raise NotFittedError("This model was cross-fitted with final=False: it has no model for new rows.")
         return self.conditionals_.log_proba(features, codes)
 
-    def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
+    def _open(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp] | None) -> tuple[Matrix, Codes]:
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = check_rows(X, Y, self.encoding_)
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
-        self.parents_ = self._choose_parents(self.n_responses_)
+        self.parents_ = self._choose_parents(features, codes, fold_of_row)
         constant = codes.min(axis=0) == codes.max(axis=0)
         self.one_valued_ = [self.encoding_.names[j] for j in np.flatnonzero(constant)]
         return features, codes
@@ -76,6 +75,13 @@ class ConditionalModel(BaseEstimator, ABC):
         if self.learner is not None and not hasattr(self.learner, "cross_fit"):
             raise ParameterError("learner", self.learner, "a learner such as BatchLogistic() or PerLabel(classifier)")
         return BatchLogistic() if self.learner is None else self.learner
+
+    def settled_learner(self, fitted: Conditionals | None) -> Learner:
+        """Return the learner for another model of the same rows: penalties that were found are not searched again."""
+        learner: Any = BatchLogistic() if self.learner is None else clone(self.learner)
+        if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals):
+            learner.set_params(penalty=fitted.penalty, scale=learner.scales())
+        return cast(Learner, learner)
 
 
 def check_rows(X: Any, Y: Any, encoding: ResponseEncoding, n_features: int | None = None) -> tuple[Matrix, Codes]:
@@ -107,8 +113,8 @@ class BinaryRelevance(ConditionalModel):
     array([[1., 0.]])
     """
 
-    def _choose_parents(self, n_responses: int) -> see.Parents:
-        return see.none(n_responses)
+    def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents:
+        return see.none(Y.shape[1])
 
 
 class DependentRelevance(ConditionalModel):
@@ -129,8 +135,8 @@ class DependentRelevance(ConditionalModel):
     np.True_
     """
 
-    def _choose_parents(self, n_responses: int) -> see.Parents:
-        return see.all_others(n_responses)
+    def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents:
+        return see.all_others(Y.shape[1])
 
 
 class ClassifierChain(ConditionalModel):
@@ -163,30 +169,8 @@ class ClassifierChain(ConditionalModel):
         self.order = order
         self.random_state = random_state
 
-    def _choose_parents(self, n_responses: int) -> see.Parents:
-        rng = np.random.default_rng(self.random_state)
+    def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents:
+        rng, n_responses = np.random.default_rng(self.random_state), Y.shape[1]
         order = rng.permutation(n_responses) if self.order is None else self.order
         self.order_ = [int(j) for j in order]
         return see.chain(self.order_, n_responses)
-
-
-MODELS: dict[str, type[ConditionalModel]] = {
-    "br": BinaryRelevance,
-    "chain": ClassifierChain,
-    "dbr": DependentRelevance,
-}
-
-
-def as_model(model: str | ConditionalModel) -> ConditionalModel:
-    """Return the model that a name stands for; an instance is returned as it is.
-
-    Examples
-    --------
-    >>> as_model("br")
-    BinaryRelevance()
-    """
-    if isinstance(model, ConditionalModel):
-        return model
-    if not isinstance(model, str) or model not in MODELS:
-        raise UnknownNameError("model", model, MODELS)
-    return MODELS[model]()

@@ -55,3 +55,18 @@ def chain(order: Sequence[int], n_responses: int) -> Parents:
     place = np.empty(n_responses, dtype=np.intp)
     place[np.asarray(order)] = np.arange(n_responses)
     return place[None, :] < place[:, None]
+
+
+def tree(parent_of: NDArray[np.intp]) -> Parents:
+    """Each response sees its parent, or nobody where that is -1.
+
+    Examples
+    --------
+    >>> tree(np.array([-1, 0])).astype(int)
+    array([[0, 0],
+           [1, 0]])
+    """
+    sees = none(len(parent_of))
+    children = np.flatnonzero(parent_of >= 0)
+    sees[children, parent_of[children]] = True
+    return sees

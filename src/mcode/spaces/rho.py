@@ -5,7 +5,7 @@ rho[i, j] = P(y_j = the observed value | x, the observed values of j's parents).
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from mcode._progress import advance
 from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
 from mcode.models.encoding import Codes
 from mcode.models.learners import Conditionals, CrossFit
-from mcode.models.logistic import BatchLogistic, LinearConditionals
 from mcode.models.panel import Panel
 
 # No table of data supports a probability below this; and log(0) would be -infinity.
@@ -64,16 +63,9 @@ class RhoSpace:
             self.cross[name] = self.models[name].cross_fit(context, Y, fold_of_row, final=final)
 
     def _companion(self, name: str) -> ConditionalModel:
-        learner = self._companion_learner()
-        return BinaryRelevance(learner) if name == "br" else ClassifierChain(learner=learner)
-
-    def _companion_learner(self) -> Any:
         main = self.models["model"]
-        learner = BatchLogistic() if main.learner is None else clone(main.learner)
-        fitted = self.cross["model"].folds[0] if self.cross else main.conditionals_
-        if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals):
-            learner.set_params(penalty=fitted.penalty, scale=learner.scales())
-        return learner
+        learner = main.settled_learner(self.cross["model"].folds[0] if self.cross else main.conditionals_)
+        return BinaryRelevance(learner) if name == "br" else ClassifierChain(learner=learner)
 
     def panel(self, X: Matrix, Y: Codes) -> Panel:
         """Look at any rows through the models fitted on all training rows."""

@@ -1,0 +1,29 @@
+"""The models by name."""
+
+from __future__ import annotations
+
+from mcode.errors import UnknownNameError
+from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel, DependentRelevance
+from mcode.models.tree import TreeRelevance
+
+MODELS: dict[str, type[ConditionalModel]] = {
+    "br": BinaryRelevance,
+    "chain": ClassifierChain,
+    "dbr": DependentRelevance,
+    "tree": TreeRelevance,
+}
+
+
+def as_model(model: str | ConditionalModel) -> ConditionalModel:
+    """Return the model that a name stands for; an instance is returned as it is.
+
+    Examples
+    --------
+    >>> as_model("br")
+    BinaryRelevance()
+    """
+    if isinstance(model, ConditionalModel):
+        return model
+    if not isinstance(model, str) or model not in MODELS:
+        raise UnknownNameError("model", model, MODELS)
+    return MODELS[model]()
