@@ -16,6 +16,7 @@ FLOORS = (
     "__main__",
     "cli",
     "web",
+    "own_words",
     "experiments distributed",
     "report data persist",
     "explain",

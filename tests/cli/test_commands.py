@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from cli.runner import run
-from mcode.cli.findings import named_responses
 from mcode.cli.model_file import load_model
 from mcode.data import read
 from mcode.explain.finding import Finding
+from mcode.own_words import named_responses
 from mcode.report.table import COLUMNS
 
 READ = ["--labels", "dx_*,rx_*", "--id", "visit_id"]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 import mcode
 from mcode.cli.console import Screen
 from mcode.cli.cut import CutRequest, flag
-from mcode.cli.findings import explain_audit, named_responses, written_values
 from mcode.cli.writing import write_table, write_text
 from mcode.data import Dataset
 from mcode.detector import Audit
 from mcode.explain.finding import Finding
+from mcode.own_words import explain_audit, named_responses, written_values
 from mcode.report import Summary, html_page, ranked_table, summarise, summary_lines
 from mcode.report.table import Table, id_column
 from mcode.report.words import percent, value_text

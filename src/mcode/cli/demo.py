@@ -14,11 +14,11 @@ from mcode.cli import options as o
 from mcode.cli.auditing import Audited, run_audit, show, write_results
 from mcode.cli.console import session
 from mcode.cli.cut import CutRequest
-from mcode.cli.findings import named_responses
 from mcode.cli.writing import atomic
 from mcode.corruption import Noise
 from mcode.data import read
 from mcode.data.synthetic import Truth, clinic_visits
+from mcode.own_words import named_responses
 from mcode.report.words import percent
 from mcode.scores import NoiseScore
 

@@ -9,11 +9,11 @@ import typer
 from mcode.cli import options as o
 from mcode.cli.auditing import json_ready
 from mcode.cli.console import Screen, session
-from mcode.cli.findings import explain_new
 from mcode.cli.model_file import load_model
 from mcode.data import Dataset, Schema, stream
 from mcode.errors import DataFormatError
 from mcode.explain.finding import Finding
+from mcode.own_words import explain_new
 from mcode.report.page import explained_responses
 from mcode.report.words import odds, percent, value_text
 

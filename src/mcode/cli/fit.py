@@ -9,10 +9,10 @@ import typer
 
 from mcode.cli import options as o
 from mcode.cli.console import session
-from mcode.cli.findings import named_responses
 from mcode.cli.model_file import facts_of, save_model
 from mcode.cli.writing import check_output
 from mcode.detector import MCODE
+from mcode.own_words import named_responses
 
 
 def fit(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mcode.cli.findings import explain_new, named_responses, written_values
 from mcode.data import Dataset
 from mcode.detector import MCODE
+from mcode.own_words import explain_new, named_responses, written_values
 from mcode.ranking import conformal_p_value, own_p_value
 from mcode.report.table import Table, id_column
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +13,8 @@ from typing import IO, Any, Protocol
 
 from mcode._optional import require
 from mcode.errors import McodeError
+from mcode.report.spreadsheet import neutral
 from mcode.report.table import Table
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class OutputError(McodeError):
@@ -39,21 +36,6 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Finish the file."""
-
-
-def neutral(cell: object) -> object:
-    r"""Return a cell that no spreadsheet runs as a formula.
-
-    Text that begins with = + - @, a tab or a carriage return gets an apostrophe in front, unless it is a number.
-
-    Examples
-    --------
-    >>> neutral("=1+1"), neutral("-5.2"), neutral(-5.2), neutral("plain")
-    ("'=1+1", '-5.2', -5.2, 'plain')
-    """
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
 
 
 class CsvWriter:

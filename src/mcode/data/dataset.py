@@ -54,6 +54,7 @@ class Dataset:
     source : str, the file
     texts : Arrow table or None: the context columns that are not numbers, as they were
     filled : (n, m) sparse matrix of bool or None: where X holds a typical value because the cell was empty
+    places : (n,) array or None: each row's place in the file, from 0; None where every row of the file was read
 
     Examples
     --------
@@ -75,6 +76,7 @@ class Dataset:
     source: str = "a table"
     texts: ArrowTable = field(default=None, repr=False)
     filled: sp.csr_matrix | None = field(default=None, repr=False)
+    places: NDArray[np.intp] | None = field(default=None, repr=False)
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -154,4 +156,5 @@ class Dataset:
             row_ids=self.row_ids[at],
             texts=None if self.texts is None else self.texts.take(at),
             filled=None if self.filled is None else self.filled[at],
+            places=at if self.places is None else self.places[at],
         )

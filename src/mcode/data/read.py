@@ -272,7 +272,9 @@ def _first_dataset(columns: Columns, responses: Responses, request: _Request) ->
         responses.names, responses.values, vectoriser, request.id_name, request.tags_column, request.separator
     )
     known = responses.known
-    return Dataset(found.X, responses.codes[known], ids[known], schema, source, context.texts, found.filled)
+    return Dataset(
+        found.X, responses.codes[known], ids[known], schema, source, context.texts, found.filled, _places(known, 0)
+    )
 
 
 def _refuse_lists(context: Columns) -> None:
@@ -333,7 +335,15 @@ def _further_dataset(
     if not known.all():
         context = context.take(np.flatnonzero(known))
     found = schema.vectoriser.transform(context)
-    return Dataset(found.X, responses.codes[known], ids[known], schema, columns.source, context.texts, found.filled)
+    places = _places(known, start)
+    return Dataset(
+        found.X, responses.codes[known], ids[known], schema, columns.source, context.texts, found.filled, places
+    )
+
+
+def _places(known: NDArray[np.bool_], start: int) -> NDArray[np.intp] | None:
+    """Return each row's place in the file; None where every row was read from its beginning."""
+    return None if start == 0 and known.all() else start + np.flatnonzero(known)
 
 
 def _known_types(schema: Schema) -> dict[str, str]:
