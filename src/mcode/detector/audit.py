@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode._optional import require
+from mcode.detector.elsewhere import room_of
 from mcode.detector.judged import Judged, Typical, explain, judges_of_folds
 from mcode.detector.reading import (
     assumed_error_rate,
@@ -164,6 +165,7 @@ def audit(
     Parameters
     ----------
     X : context, (n, m): NumPy or SciPy sparse matrix, pandas or polars table of numbers
+        Dask arrays and dataframes are audited where they are; see docs/scale.md.
     Y : responses, (n, d): booleans, 0/1, or two text values per column
     model : "dbr", "chain", "br", "tree" or a ConditionalModel, default="dbr"
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
@@ -189,6 +191,11 @@ def audit(
     (np.int64(7), np.int64(1))
     """
     check_error_rate(error_rate)
+    room = room_of(X)
+    if room is not None:
+        options = {"model": model, "score": score, "folds": folds, "error_rate": error_rate}
+        elsewhere: Audit = room.audit(X, Y, **options, random_state=random_state)
+        return elsewhere
     encoding = ResponseEncoding.of(Y)
     features, codes = check_rows(X, Y, encoding)
     fitted_score = as_score(score)
@@ -204,7 +211,7 @@ def audit(
     probability = posterior(log_ratio, rate)
     log_rho = panel.views["model"]
     ordinary = ordinary_scores(space, fitted_score, features, codes, np.random.default_rng(random_state))
-    blame = _named_first(space, features, panel, ratio.response_blame(panel))
+    blame = blame_out_of_fold(space, features, panel, ratio.response_blame(panel))
     return Audit(
         outlier_score=scores,
         p_value=conformal_p_value(scores, ordinary),
@@ -221,7 +228,7 @@ def audit(
     )
 
 
-def _named_first(space: RhoSpace, X: Matrix, panel: Panel, blame: Floats) -> Floats:
+def blame_out_of_fold(space: RhoSpace, X: Matrix, panel: Panel, blame: Floats) -> Floats:
     """Return the blame of each response, most of it on the one whose change explains most."""
     out = np.empty_like(blame)
     for rows, models in judges_of_folds(space, np.arange(len(blame))):

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike
+from mcode.detector.elsewhere import anywhere
 from mcode.errors import ParameterError, UnknownNameError
 from mcode.models.conditional import check_rows
 from mcode.models.encoding import Codes, ResponseEncoding
@@ -54,10 +55,12 @@ class DetectorBase(BaseEstimator, ABC):
     @abstractmethod
     def _outlier_score(self, X: Matrix, Y: Codes) -> Floats: ...
 
+    @anywhere
     def outlier_score(self, X: TableLike, Y: TableLike) -> Floats:
         """Return one number for each row, larger = more outlying."""
         return self._outlier_score(*self._check(X, Y))
 
+    @anywhere
     def percentile_rank(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the share of reference rows with a smaller score: the paper's last step.
 
@@ -66,6 +69,7 @@ class DetectorBase(BaseEstimator, ABC):
         scores = self.outlier_score(X, Y)
         return percentile_rank(scores, scores if self.reference_score_ is None else self.reference_score_)
 
+    @anywhere
     def p_value(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the conformal p-value of each row: small = more outlying than the reference rows."""
         scores = self.outlier_score(X, Y)
@@ -75,10 +79,12 @@ class DetectorBase(BaseEstimator, ABC):
         assert self.reference_score_ is not None
         return conformal_p_value(scores, self.reference_score_)
 
+    @anywhere
     def score_samples(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the opposite of the outlier score: scikit-learn's meaning, larger = normal."""
         return -self.outlier_score(X, Y)
 
+    @anywhere
     def predict(self, X: TableLike, Y: TableLike) -> NDArray[np.intp]:
         """Return -1 for outliers and 1 for the others, as scikit-learn does.
 
@@ -86,6 +92,7 @@ class DetectorBase(BaseEstimator, ABC):
         """
         return np.where(self.p_value(X, Y) <= self.alarm_rate, -1, 1)
 
+    @anywhere
     def fit_predict(self, X: TableLike, Y: TableLike) -> NDArray[np.intp]:
         """Fit, and return -1 for the most outlying share `alarm_rate` of the same rows and 1 for the others."""
         self.fit(X, Y)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode.detector.base import DetectorBase, Reference
+from mcode.detector.elsewhere import anywhere
 from mcode.errors import ParameterError
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
@@ -57,6 +58,7 @@ class JointDetector(DetectorBase):
         self.alarm_rate = alarm_rate
         self.random_state = random_state
 
+    @anywhere
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Learn from past rows, assumed mostly right."""
         features, codes = self._open(X, Y)

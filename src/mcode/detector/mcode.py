@@ -10,6 +10,7 @@ from sklearn.utils import Tags, TransformerTags
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode.detector.base import DetectorBase, Reference
+from mcode.detector.elsewhere import anywhere
 from mcode.detector.judged import Judged, Typical, explain, judges_of_all
 from mcode.detector.reading import (
     apply_score,
@@ -102,6 +103,7 @@ class MCODE(DetectorBase):
         tags.transformer_tags = TransformerTags()
         return tags
 
+    @anywhere
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Learn from past rows: context X of shape (n, m), responses Y of shape (n, d), assumed mostly right."""
         features, codes = self._open(X, Y)
@@ -145,11 +147,13 @@ class MCODE(DetectorBase):
             return fit_score(self.score_, panel, lambda Yc, rows: self.space_.panel(X[rows], Yc), None)
         return apply_score(self.score_, panel)
 
+    @anywhere
     def transform(self, X: TableLike, Y: TableLike) -> Floats:
         """Return rho, the probability of each observed response, shape (n, d): the paper's equation (5)."""
         features, codes = self._check(X, Y)
         return self.space_.panel(features, codes).rho
 
+    @anywhere
     def error_probability(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the probability that each row is wrong, shape (n,).
 
@@ -158,11 +162,13 @@ class MCODE(DetectorBase):
         """
         return self._errors(X, Y)[0]
 
+    @anywhere
     def response_error_probability(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the probability that each response is wrong, shape (n, d)."""
         row, blame = self._errors(X, Y)
         return row[:, None] * blame
 
+    @anywhere
     def response_p_value(self, X: TableLike, Y: TableLike) -> Floats:
         """Return the conformal p-value of each response, shape (n, d): small = rarely was rho so small there."""
         features, codes = self._check(X, Y)
@@ -181,6 +187,7 @@ class MCODE(DetectorBase):
         whole = Whole(judges_of_all(self.space_, len(codes))[0][1], features)
         return row, named_first(whole, codes, self.ratio_score_.response_blame(panel))
 
+    @anywhere
     def explain(self, X: TableLike, Y: TableLike, **options: Any) -> Any:
         """Return a `Finding` for each row: which response, why, and what it should have been.
 

@@ -75,7 +75,7 @@ class BatchLogistic(BaseEstimator):
 
     def fit(self, X: Matrix, Y: Codes, parents: Parents) -> LinearConditionals:
         """Fit on all rows; with penalty="cv" after a search over stratified folds."""
-        given = self._given_penalty(Y.shape[1])
+        given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
         task = _task(scaling.apply(X), Y, parents)
         if given is not None:
@@ -87,7 +87,7 @@ class BatchLogistic(BaseEstimator):
         self, X: Matrix, Y: Codes, parents: Parents, fold_of_row: NDArray[np.intp], *, final: bool
     ) -> tuple[CrossFit, LinearConditionals | None]:
         """Fit every fold, and all rows where `final` asks for it; the folds serve the search for the penalty too."""
-        given = self._given_penalty(Y.shape[1])
+        given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
         task = _task(scaling.apply(X), Y, parents)
         if given is not None:
@@ -109,7 +109,7 @@ class BatchLogistic(BaseEstimator):
         """Whether dense features are brought to one scale."""
         return isinstance(self.penalty, str) if self.scale is None else self.scale
 
-    def _given_penalty(self, n_responses: int) -> Floats | None:
+    def given_penalty(self, n_responses: int) -> Floats | None:
         """Return the penalty of each response, or None where it is to be searched."""
         allowed = "'cv' or a positive number"
         if isinstance(self.penalty, str):

@@ -66,9 +66,7 @@ class PerLabel(BaseEstimator):
             raise ParameterError("estimator", self.estimator, "a classifier with predict_proba")
         d = Y.shape[1]
         jobs = (
-            delayed(_fit_one)(clone(self.estimator), _inputs(X[rows], Y[rows], parents[j]), Y[rows, j])
-            for rows in subsets
-            for j in range(d)
+            delayed(_fit_one)(clone(self.estimator), X, Y, rows, parents[j], j) for rows in subsets for j in range(d)
         )
         fitted = []
         for one in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
@@ -82,8 +80,15 @@ def _inputs(X: Matrix, Y: Codes, parents: NDArray[np.bool_]) -> Matrix:
     return sp.csr_matrix(sp.hstack(parts)) if sp.issparse(X) else np.hstack(parts)
 
 
-def _fit_one(estimator: Any, Z: Matrix, y: Codes) -> Any:
-    """Return the fitted classifier, or the smoothed base rate where there is one value or no input."""
+def _fit_one(
+    estimator: Any, X: Matrix, Y: Codes, rows: NDArray[np.intp], parents: NDArray[np.bool_], response: int
+) -> Any:
+    """Return the fitted classifier, or the smoothed base rate where there is one value or no input.
+
+    Every job gets the same X and Y: a backend that ships its arguments, be it to other processes or to a cluster, ships
+    them once, and not a copy of X for each response.
+    """
+    Z, y = _inputs(X[rows], Y[rows], parents), Y[rows, response]
     if y.min() == y.max() or Z.shape[1] == 0:
         return (float(y.sum()) + 0.5) / (len(y) + 1.0)
     return estimator.fit(Z, y)

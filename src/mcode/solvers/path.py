@@ -117,13 +117,8 @@ class Fit:
         return self._design.microseconds * min(len(columns), self._block_width) > HEAVY_MICROSECONDS
 
     def search_tolerance(self, columns: Columns, penalty: float) -> Floats:
-        """Return how exact the search needs each column.
-
-        A fit at a small penalty that is stopped early looks regularised, wins the search, and then overfits when it is
-        fitted to the end: so the tolerance shrinks with the penalty. And the rarer a column, the noisier its losses.
-        """
-        rarity = np.clip(np.sqrt(self._ones[columns] / MANY_ONES), 0.1, 1.0)
-        return np.asarray(np.maximum(SEARCH_TOLERANCE * np.minimum(penalty, 1.0) * rarity, FINEST_SEARCH))
+        """Return how exact the search needs each column."""
+        return search_tolerance(self._ones[columns], penalty)
 
     def blocks(self, columns: Columns) -> list[Columns]:
         """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
@@ -172,7 +167,17 @@ class Fit:
         return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]]).astype(self._dtype)
 
 
-def _tighter(tolerance: float, penalty: Floats) -> Floats:
+def search_tolerance(ones: Floats, penalty: float) -> Floats:
+    """Return how exact the search needs columns with so many ones.
+
+    A fit at a small penalty that is stopped early looks regularised, wins the search, and then overfits when it is
+    fitted to the end: so the tolerance shrinks with the penalty. And the rarer a column, the noisier its losses.
+    """
+    rarity = np.clip(np.sqrt(ones / MANY_ONES), 0.1, 1.0)
+    return np.asarray(np.maximum(SEARCH_TOLERANCE * np.minimum(penalty, 1.0) * rarity, FINEST_SEARCH))
+
+
+def tighter(tolerance: float, penalty: Floats) -> Floats:
     """Return the tolerance that gives the same exactness in probability at every penalty: measured, its root."""
     return np.asarray(tolerance * np.minimum(1.0, np.sqrt(penalty)))
 
@@ -206,7 +211,7 @@ def _fit_all(fit: Fit, columns: Columns, penalty: Floats, start: Array | None, t
     def solve(block: Columns) -> None:
         at = place[block]
         part = fit.solve(
-            block, penalty[block], None if start is None else start[:, at], _tighter(tolerance, penalty[block])
+            block, penalty[block], None if start is None else start[:, at], tighter(tolerance, penalty[block])
         )
         W[:, at], n_iter[at], norm[at], converged[at] = part.W, part.n_iter, part.gradient_norm, part.converged
 
@@ -264,17 +269,8 @@ def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -
     """
     n_folds = int(fold_of_row.max()) + 1
     folds = run_all([partial(Fold, task, fold_of_row == f, dtype) for f in range(n_folds)])
-    walk = _Walk(task, folds)
-    everything = np.arange(task.n_columns)
-    walk.visit(FIRST, everything, warm=False)
-    for direction in (+1, -1):
-        columns, at = everything[walk.best == FIRST], FIRST + direction
-        while len(columns) and 0 <= at < len(GRID):
-            advance("search for the penalty", task.n_columns - len(columns), task.n_columns)
-            walk.visit(at, columns)
-            columns, at = columns[walk.best[columns] == at], at + direction
-    walk.settle_on_pooled()
-    advance("search for the penalty", task.n_columns, task.n_columns)
+    walk = Walk(task.n_columns, folds)
+    walk.go()
     return Search(GRID[walk.best], walk.loss, folds)
 
 
@@ -283,25 +279,41 @@ def fit_folds(folds: list[Fold], penalty: Floats, tolerance: float) -> None:
     everything = np.arange(len(penalty))
 
     def solve(fold: Fold, block: Columns) -> None:
-        exactness = _tighter(tolerance, penalty[block])
+        exactness = tighter(tolerance, penalty[block])
         fold.W[:, block] = fold.fit.solve(block, penalty[block], fold.W[:, block], exactness).W
 
     calls = [partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything)]
     run_all(calls, side_by_side=folds[0].fit.is_heavy(everything))
 
 
-class _Walk:
-    """Where each column stands on the grid of penalties, and its best coefficients so far in every fold."""
+class Walk:
+    """Where each column stands on the grid of penalties, and its best coefficients so far in every fold.
 
-    def __init__(self, task: Task, folds: list[Fold]) -> None:
-        self.task, self.folds = task, folds
-        self.loss = np.full((len(GRID), len(folds), task.n_columns), np.nan)
-        self.best = np.full(task.n_columns, FIRST)
+    Of the folds it knows their coefficients `W`; how they are fitted is in `_fit` alone.
+    """
+
+    def __init__(self, n_columns: int, folds: list[Any]) -> None:
+        self.n_columns, self.folds = n_columns, folds
+        self.loss = np.full((len(GRID), len(folds), n_columns), np.nan)
+        self.best = np.full(n_columns, FIRST)
         self._last = [fold.W.copy() for fold in folds]  # where each column's walk is, best or not
+
+    def go(self) -> None:
+        """Walk every column to its penalty."""
+        everything = np.arange(self.n_columns)
+        self.visit(FIRST, everything, warm=False)
+        for direction in (+1, -1):
+            columns, at = everything[self.best == FIRST], FIRST + direction
+            while len(columns) and 0 <= at < len(GRID):
+                advance("search for the penalty", self.n_columns - len(columns), self.n_columns)
+                self.visit(at, columns)
+                columns, at = columns[self.best[columns] == at], at + direction
+        self.settle_on_pooled()
+        advance("search for the penalty", self.n_columns, self.n_columns)
 
     def visit(self, at: int, columns: Columns, *, warm: bool = True) -> None:
         """Fit `columns` in every fold with penalty GRID[at], and move there those that predict better than before."""
-        before = np.nan_to_num(self.loss[self.best, :, np.arange(self.task.n_columns)].sum(axis=1), nan=np.inf)
+        before = np.nan_to_num(self.loss[self.best, :, np.arange(self.n_columns)].sum(axis=1), nan=np.inf)
         self._fit(at, columns, warm=warm)
         self._move(at, columns[self.loss[at][:, columns].sum(axis=0) < before[columns]])
 
