@@ -9,6 +9,7 @@ import typer
 import mcode
 from mcode.cli.audit import audit
 from mcode.cli.demo import demo
+from mcode.cli.experiment import experiment
 from mcode.cli.explain import explain
 from mcode.cli.fit import fit
 from mcode.cli.info import info
@@ -49,5 +50,5 @@ def start(
 
 
 start.__doc__ = ABOUT
-for command in (audit, fit, score, explain, info, demo):
+for command in (audit, fit, score, explain, info, demo, experiment):
     app.command()(command)

@@ -1,0 +1,78 @@
+"""How well a ranking finds the wrong rows. Only the order of the scores counts, so infinite ones are welcome."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats
+from mcode.errors import InputError
+
+Flags = NDArray[np.bool_]
+
+
+def auc(wrong: Flags, score: Floats) -> float:
+    """Return the area under the ROC curve: P(a wrong row scores above a right one), ties counting one half.
+
+    Examples
+    --------
+    >>> auc(np.array([True, False, False]), np.array([2.0, 1.0, 2.0]))
+    0.75
+    """
+    hits, sizes = _tied_groups(wrong, score)
+    n_wrong, n_right = hits.sum(), sizes.sum() - hits.sum()
+    right = sizes - hits
+    above = np.concatenate([[0], np.cumsum(right)[:-1]])  # right rows with a higher score than the group
+    return float((hits * (n_right - above - right / 2.0)).sum() / (n_wrong * n_right))
+
+
+def average_precision(wrong: Flags, score: Floats) -> float:
+    """Return the area under the precision-recall curve, as a sum over thresholds (tied rows come together).
+
+    Examples
+    --------
+    >>> average_precision(np.array([True, False, True, False]), np.array([4.0, 3.0, 2.0, 1.0])).__round__(4)
+    0.8333
+    """
+    hits, sizes = _tied_groups(wrong, score)
+    precision = np.cumsum(hits) / np.cumsum(sizes)
+    return float((precision * hits).sum() / hits.sum())
+
+
+def precision_at(wrong: Flags, score: Floats, k: int | None = None) -> float:
+    """Return the share of wrong rows among the k highest scores; k is the number of wrong rows where it is not given.
+
+    Where a tie reaches across the k-th place, its rows come in any order: the expected share is returned.
+
+    Examples
+    --------
+    >>> precision_at(np.array([True, False, False]), np.array([1.0, 1.0, 0.0]), k=1)
+    0.5
+    """
+    hits, sizes = _tied_groups(wrong, score)
+    k = int(hits.sum()) if k is None else min(k, int(sizes.sum()))
+    before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    taken = np.clip(k - before, 0, sizes)
+    return float((hits * taken / sizes).sum() / k)
+
+
+def all_of(wrong: Flags, score: Floats) -> dict[str, float]:
+    """Return the three measures by name."""
+    return {
+        "auc": auc(wrong, score),
+        "ap": average_precision(wrong, score),
+        "precision": precision_at(wrong, score),
+    }
+
+
+def _tied_groups(wrong: Flags, score: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return, from the highest score down, how many wrong rows and how many rows have each score."""
+    if np.isnan(score).any():
+        raise InputError("score", "it holds NaN", "a score orders rows")
+    if not wrong.any() or wrong.all():
+        raise InputError("wrong", "all rows are wrong, or none is", "some of each are needed")
+    order = np.argsort(-score, kind="stable")
+    ordered = score[order]
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(score) - 1)
+    seen = np.cumsum(wrong[order])[ends].astype(np.float64)
+    return np.diff(seen, prepend=0.0), np.diff(ends + 1.0, prepend=0.0)
