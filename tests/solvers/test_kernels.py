@@ -32,6 +32,15 @@ def test_gather_is_a_sparse_product(index, seed, n, p, b):
     np.testing.assert_allclose(out, A.toarray() @ D, atol=1e-12)
 
 
+def test_gather_sums_a_long_row_to_single_precision():
+    """One running sum of 100,000 entries would be off by a hundred times as much."""
+    rng = np.random.default_rng(0)
+    n, ones = 100_000, np.ones(100_000, np.float32)
+    D, out = (rng.random((n, 3)) + 1.0).astype(np.float32), np.empty((1, 3), np.float32)
+    gather(np.array([0, n], np.uint32), np.arange(n, dtype=np.uint32), ones, D, out)
+    np.testing.assert_allclose(out[0], D.sum(axis=0, dtype=np.float64), rtol=3e-7)
+
+
 @both_precisions
 def test_residual_and_curvature_are_those_of_the_logistic_loss(dtype):
     eta = np.repeat(LOGITS[:, None], 2, axis=1).astype(dtype)

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 
 from mcode.models import parents as see
 from mcode.models.folds import stratified_folds
+from mcode.solvers import objective
 from mcode.solvers.path import GRID, Fit, Fold, Task, fit_all, fit_folds, search
 from oracles import fit_label_by_label, held_out_losses, log_likelihoods, stacked
 from tables import dependent_table, sparse_table
@@ -203,3 +204,24 @@ def test_a_sparse_table_without_columns_is_a_table_without_features():
     _, Y = dependent_table()
     task = make_task(sp.csr_matrix((120, 0)), Y, "dbr")
     np.testing.assert_allclose(fit_all(task, np.ones(4), None, TIGHT).W, expected_of(task, 1.0), atol=1e-4)
+
+
+def test_a_column_that_nothing_explains_costs_no_more_than_others(monkeypatch):
+    looked = []
+    original = objective.LogisticObjective.at
+
+    def counted(self, W):
+        looked.append(1)
+        return original(self, W)
+
+    monkeypatch.setattr(objective.LogisticObjective, "at", counted)
+    rng = np.random.default_rng(0)
+    Y = (rng.random((20_000, 8)) < rng.uniform(0.02, 0.4, 8)).astype(np.uint8)
+    Y[:, 1] = Y[:, 0] ^ (rng.random(len(Y)) < 0.02)
+    free = np.triu(np.ones((8, 8), bool), 1)  # the first column may use nothing
+    task = Task(np.empty((len(Y), 0), np.float32), Y, Y, free)
+    folds = [Fold(task, np.arange(len(Y)) % 5 == f, np.float32) for f in range(5)]
+    fit_folds(folds, np.full(8, 20.0), 3e-4)
+    assert len(looked) < 5 * 12
+    base = np.log(Y[:, 0].mean()) - np.log1p(-Y[:, 0].mean())
+    assert all(abs(fold.coefficients()[-1, 0] - base) < 0.05 for fold in folds)

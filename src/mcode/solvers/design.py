@@ -115,7 +115,9 @@ class Rotation:
         # With more columns than rows, a basis of the rows comes first. After that all axes are kept, also those of next
         # to no length: beside one very large feature all others look like that.
         exact = X.astype(np.float64)
-        rows = np.linalg.qr(exact.T)[0] if X.shape[1] > X.shape[0] else np.eye(X.shape[1])
+        if X.shape[1] <= X.shape[0]:
+            return cls(np.linalg.eigh(exact.T @ exact)[1])
+        rows = np.linalg.qr(exact.T)[0]
         inside = exact @ rows
         return cls(rows @ np.linalg.eigh(inside.T @ inside)[1])
 

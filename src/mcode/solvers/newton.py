@@ -81,7 +81,7 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
             W[:, batch] = point.W
             batch, moving, now = batch[keep], moving[keep], now[keep]
             point = point.columns(keep)
-        before = np.where(moving, now, np.inf)
+        before = np.where(moving, now, 0.0)  # a column that has stopped stays stopped
         # 2. the Newton direction, more exact the closer the end
         step = conjugate_gradients(point, np.minimum(0.5, np.sqrt(now)), moving)
         # 3. the length of the step

@@ -32,6 +32,9 @@ FINEST_SEARCH = 2e-3
 HEAVY_MICROSECONDS = 80.0
 CLEARLY = 0.98
 SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
+SMALLEST_SCALE = (
+    1e-2  # of the count of the rarer value: a smaller gradient at the base rate is next to no effect, or rounding
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Fit:
         total, ones = self._count()
         self.varies = (ones > 0) & (ones < total)
         self.base_rate = (ones + 0.5) / (total + 1.0)
-        self._ones = ones
+        self._ones, self._total = ones, total
 
     def _count(self) -> tuple[Floats, Floats]:
         if self._weight is None:
@@ -139,7 +142,10 @@ class Fit:
         objective = self._objective(padded, penalty[again])
         if np.isnan(self._scale[columns]).any():
             gradient = objective.at(self.constant(padded)).gradient
-            self._scale[padded] = np.maximum(np.linalg.norm(gradient, axis=0), 1e-30)
+            rarer = np.minimum(self._ones, self._total - self._ones)[padded]
+            self._scale[padded] = np.maximum(
+                np.linalg.norm(gradient, axis=0), np.maximum(SMALLEST_SCALE * rarer, 1e-30)
+            )
         W = self.constant(padded) if start is None else start[:, again]
         solution = minimise(objective, W, self._scale[padded], tolerance[again])
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
