@@ -28,6 +28,8 @@ DETECTORS = {
     "br": mcode.MCODE(BinaryRelevance(BatchLogistic(penalty=2.0)), "complement"),
     "chain": mcode.MCODE(ClassifierChain(order=[3, 2, 1, 0]), "noise"),
     "tree": mcode.MCODE("tree", "noise"),
+    "ensemble": mcode.MCODE("chain-ensemble", "noise"),
+    "mixture": mcode.MCODE("mixture", "complement"),
     "per label": mcode.MCODE(DependentRelevance(PerLabel(LogisticRegression(), n_jobs=1)), "noise"),
     "forest": mcode.MCODE(DependentRelevance(PerLabel(RandomForestClassifier(3), n_jobs=1)), "complement"),
     "boosting": mcode.MCODE(

@@ -69,8 +69,8 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="How responses depend on each other: dbr (each on all others), chain, tree (each on one other), br (not at "
-        "all).",
+        help="How responses depend on each other: dbr (each on all others), chain, tree (each on one other), br (not "
+        "at all), chain-ensemble (five chains) or mixture (dbr, chains and a tree).",
     ),
 ]
 Score = Annotated[

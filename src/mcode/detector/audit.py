@@ -167,7 +167,7 @@ def audit(
     X : context, (n, m): NumPy or SciPy sparse matrix, pandas or polars table of numbers
         Dask arrays and dataframes are audited where they are; see docs/scale.md.
     Y : responses, (n, d): booleans, 0/1, or two text values per column
-    model : "dbr", "chain", "br", "tree" or a ConditionalModel, default="dbr"
+    model : "dbr", "chain", "br", "tree", "chain-ensemble", "mixture" or a ConditionalModel, default="dbr"
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"
     folds : int, default=5

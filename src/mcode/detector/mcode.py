@@ -40,7 +40,7 @@ class MCODE(DetectorBase):
 
     Parameters
     ----------
-    model : "dbr", "chain", "br", "tree" or a ConditionalModel, default="dbr"
+    model : "dbr", "chain", "br", "tree", "chain-ensemble", "mixture" or a ConditionalModel, default="dbr"
         How the responses depend on the context and on each other.
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"

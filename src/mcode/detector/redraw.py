@@ -13,6 +13,7 @@ from mcode.detector.reading import apply_score
 from mcode.models.encoding import Codes
 from mcode.models.learners import Conditionals
 from mcode.models.logistic import LinearConditionals
+from mcode.models.mixture import MixtureConditionals
 from mcode.models.panel import Panel
 from mcode.models.parents import Parents
 from mcode.models.per_label import ClassifierConditionals
@@ -89,14 +90,25 @@ def redraw(conditionals: Conditionals, parents: Parents, X: Matrix, Y: Codes, rn
     """Return responses drawn from the model given the context, shape (n, d).
 
     Exact for chains, trees and binary relevance, whatever Y. Where responses see each other it is Gibbs sampling that
-    starts from Y.
+    starts from Y. A mixture draws each row from one of its members.
     """
+    if isinstance(conditionals, MixtureConditionals):
+        return _redraw_from_members(conditionals, X, Y, rng)
     order, exact = drawing_order(parents)
     drawn = Y.copy()
     probability = _OneResponse(conditionals, X)
     for _ in range(1 if exact else SWEEPS):
         for j in order:
             drawn[:, j] = rng.random(len(drawn)) < probability.of(j, drawn)
+    return drawn
+
+
+def _redraw_from_members(mixture: MixtureConditionals, X: Matrix, Y: Codes, rng: np.random.Generator) -> Codes:
+    drawn = np.empty_like(Y)
+    member_of_row = rng.choice(len(mixture.members), size=len(Y), p=mixture.weights)
+    for k, member in enumerate(mixture.members):
+        mine = np.flatnonzero(member_of_row == k)
+        drawn[mine] = redraw(member.conditionals, member.parents, X[mine], Y[mine], rng)
     return drawn
 
 
@@ -116,9 +128,8 @@ class _OneResponse:
                 eta += Y @ self.conditionals.responses[:, j]
             return np.asarray(np.exp(-np.logaddexp(0.0, -eta)))
         if isinstance(self.conditionals, ClassifierConditionals):
-            alone = ClassifierConditionals([self.conditionals.classifiers[j]], self.conditionals.parents[[j]])
-            log_rho = alone.log_proba(self.X, Y)[:, 0]  # of what stands in the first column of Y
-            return np.where(Y[:, 0] == 1, np.exp(log_rho), -np.expm1(log_rho))
+            log_rho = self.conditionals.log_proba_of(j, self.X, Y)
+            return np.where(Y[:, j] == 1, np.exp(log_rho), -np.expm1(log_rho))
         other = Y.copy()
         other[:, j] = 1
         return np.asarray(np.exp(self.conditionals.log_proba(self.X, other)[:, j]))

@@ -7,6 +7,7 @@ from mcode.models.conditional import (
     DependentRelevance,
 )
 from mcode.models.logistic import BatchLogistic
+from mcode.models.mixture import ChainEnsemble, MixtureModel
 from mcode.models.names import as_model
 from mcode.models.per_label import PerLabel
 from mcode.models.tree import TreeRelevance
@@ -14,9 +15,11 @@ from mcode.models.tree import TreeRelevance
 __all__ = [
     "BatchLogistic",
     "BinaryRelevance",
+    "ChainEnsemble",
     "ClassifierChain",
     "ConditionalModel",
     "DependentRelevance",
+    "MixtureModel",
     "PerLabel",
     "TreeRelevance",
     "as_model",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcode.errors import UnknownNameError
 from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel, DependentRelevance
+from mcode.models.mixture import ChainEnsemble, MixtureModel
 from mcode.models.tree import TreeRelevance
 
 MODELS: dict[str, type[ConditionalModel]] = {
@@ -11,6 +12,8 @@ MODELS: dict[str, type[ConditionalModel]] = {
     "chain": ClassifierChain,
     "dbr": DependentRelevance,
     "tree": TreeRelevance,
+    "chain-ensemble": ChainEnsemble,
+    "mixture": MixtureModel,
 }
 
 

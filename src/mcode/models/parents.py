@@ -70,3 +70,20 @@ def tree(parent_of: NDArray[np.intp]) -> Parents:
     children = np.flatnonzero(parent_of >= 0)
     sees[children, parent_of[children]] = True
     return sees
+
+
+def is_acyclic(parents: Parents) -> bool:
+    """Whether the responses can be put in an order in which each sees only earlier ones.
+
+    Examples
+    --------
+    >>> is_acyclic(chain([1, 0], 2)), is_acyclic(all_others(2))
+    (True, False)
+    """
+    left = np.ones(len(parents), dtype=bool)
+    while left.any():
+        ready = left & ~(parents & left).any(axis=1)
+        if not ready.any():
+            return False
+        left &= ~ready
+    return True

