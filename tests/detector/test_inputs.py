@@ -11,6 +11,7 @@ import mcode
 from mcode import MCODE, JointDetector
 from mcode.errors import McodeError
 from mcode.models import BatchLogistic, BinaryRelevance, ClassifierChain, DependentRelevance
+from mcode.models.names import MODELS
 from mcode.scores import NoiseScore, NormScore
 from tables import dependent_table, sparse_table
 
@@ -293,12 +294,13 @@ def test_rows_that_do_not_fit_the_detector_are_refused_by_every_method(case, fit
             one_sentence(caught.value, sentence)
 
 
+MODEL_NAMES = ", ".join(repr(name) for name in MODELS)
 BAD_PARAMETERS = {
     "model": (
         MCODE("dbrr"),
-        "model must be one of 'br', 'chain', 'dbr' or an instance; got 'dbrr'. Did you mean 'dbr'?",
+        f"model must be one of {MODEL_NAMES} or an instance; got 'dbrr'. Did you mean 'dbr'?",
     ),
-    "model class": (MCODE(BinaryRelevance), "model must be one of 'br', 'chain', 'dbr' or an instance; got <class"),
+    "model class": (MCODE(BinaryRelevance), f"model must be one of {MODEL_NAMES} or an instance; got <class"),
     "score": (MCODE(score="complment"), "score must be one of 'complement', 'learned', 'lof'"),
     "score class": (MCODE(score=NormScore), "score must be one of 'complement', 'learned', 'lof'"),
     "no score": (MCODE(score=None), "score must be one of 'complement', 'learned', 'lof'"),
