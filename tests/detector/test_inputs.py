@@ -294,7 +294,7 @@ def test_rows_that_do_not_fit_the_detector_are_refused_by_every_method(case, fit
             one_sentence(caught.value, sentence)
 
 
-MODEL_NAMES = ", ".join(repr(name) for name in MODELS)
+MODEL_NAMES = ", ".join(repr(name) for name in sorted(MODELS))
 BAD_PARAMETERS = {
     "model": (
         MCODE("dbrr"),

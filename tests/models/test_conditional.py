@@ -183,7 +183,7 @@ def test_names_stand_for_models_and_instances_for_themselves():
 def test_a_name_that_stands_for_nothing_is_refused(model, sentence):
     with pytest.raises(UnknownNameError) as caught:
         as_model(model)
-    names = ", ".join(repr(name) for name in MODEL_NAMES)
+    names = ", ".join(repr(name) for name in sorted(MODEL_NAMES))
     assert str(caught.value) == f"model must be one of {names} or an instance; {sentence}"
 
 
