@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 from scipy.special import expit
 
 from mcode.solvers.kernels import (
@@ -23,7 +24,7 @@ LOGITS = np.concatenate(
 
 
 @pytest.mark.parametrize("index", [np.uint32, np.uint64])
-@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 40), st.integers(1, 9))
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 40), st.integers(1, 70))
 def test_gather_is_a_sparse_product(index, seed, n, p, b):
     rng = np.random.default_rng(seed)
     A = sp.random(n, p, rng.random(), "csr", random_state=rng)
@@ -108,3 +109,10 @@ def test_the_penalty_spares_the_intercept_and_forbidden_entries_are_cleared():
     dots = add_penalty(out, D, penalty, free)
     np.testing.assert_allclose(out, expected, atol=1e-14)
     np.testing.assert_allclose(dots, (expected * D).sum(axis=0), atol=1e-13)
+
+
+@pytest.mark.parametrize("D", [np.ones((8, 5)).T, np.ones((5, 16))[:, ::2], np.ones((5, 8), np.float32)])
+def test_gather_refuses_what_it_would_read_wrongly(D):
+    A = sp.eye_array(5, format="csr")
+    with pytest.raises(TypingError, match="C order"):
+        gather(A.indptr.astype(np.uint32), A.indices.astype(np.uint32), A.data, D, np.empty((5, 8)))

@@ -82,8 +82,9 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
             batch, moving, now = batch[keep], moving[keep], now[keep]
             point = point.columns(keep)
         before = np.where(moving, now, 0.0)  # a column that has stopped stays stopped
-        # 2. the Newton direction, more exact the closer the end
-        step = conjugate_gradients(point, np.minimum(0.5, np.sqrt(now)), moving)
+        # 2. the Newton direction, more exact the closer the end, but no more exact than the end asks for
+        enough = np.maximum(np.sqrt(now), 0.5 * tolerance[batch] / now)
+        step = conjugate_gradients(point, np.minimum(0.5, enough), moving)
         # 3. the length of the step
         point = _walk(point, step)
         n_iter[batch[moving]] += 1

@@ -137,7 +137,7 @@ class LogisticPoint:
 
     def value(self) -> Floats:
         """Return the value of each column."""
-        loss = _losses(self.eta, self.objective.target)
+        loss = losses(self.eta, self.objective.target)
         if self.objective.weight is not None:
             loss *= self.objective.weight
         squares = np.einsum("ij,ij->j", self.W[:-1], self.W[:-1], dtype=np.float64)
@@ -161,12 +161,8 @@ class LogisticPoint:
         return np.reciprocal(diagonal, out=diagonal)
 
 
-def _losses(eta: Array, target: Array) -> Array:
+def losses(eta: Array, target: Array) -> Array:
+    """Return the logistic loss of every cell."""
     loss = np.empty_like(eta)
     log_likelihood(eta, target, loss)
     return np.negative(loss, out=loss)
-
-
-def held_out_loss(eta: Array, target: Array) -> Floats:
-    """Return the summed logistic loss of each column, shape (b,)."""
-    return np.asarray(_losses(eta, target).sum(axis=0, dtype=np.float64))
