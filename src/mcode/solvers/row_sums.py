@@ -24,7 +24,7 @@ def make_row_sum(lanes: int) -> Any:
     def row_sum(
         _context: Any, indices: Any, values: Any, first: Any, last: Any, D: Any, column: Any, out: Any, row: Any
     ) -> Any:
-        """Write into out[row] the sum of values[k] * D[indices[k]] over first <= k < last, for columns from `column`."""
+        """Write into out[row] the sum of values[k] * D[indices[k]] over first <= k < last, columns from `column` on."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             def memory_of(position: int) -> Any:
