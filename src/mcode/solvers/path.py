@@ -358,9 +358,9 @@ class Walk:
 class FirstFoldAhead(Walk):
     """A walk over folds in memory, in which the first fold goes ahead.
 
-    A column that predicts clearly worse there ends its walk: fits in the other folds would hardly turn the verdict. (The
-    search on bibtex and on yeast has a fifth less to do.) So the losses of the first fold's rows are kept one by one,
-    where a column's walk is and at its best.
+    A column that predicts clearly worse there ends its walk: fits in the other folds would hardly turn the verdict.
+    (The search on bibtex and on yeast has a fifth less to do.) So the losses of the first fold's rows are kept one by
+    one, where a column's walk is and at its best.
     """
 
     def __init__(self, n_columns: int, folds: list[Fold]) -> None:
