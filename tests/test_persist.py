@@ -38,6 +38,11 @@ DETECTORS = {
     "foreign": mcode.MCODE(score=IsolationForest(n_estimators=5, random_state=0)),
     "holdout": mcode.MCODE(score="lof", reference="holdout"),
     "batch": mcode.MCODE(score=LOFScore(k=5), reference="batch"),
+    **{
+        f"song {variant}": mcode.SongCAD(variant, context_components=3, response_components=3, restarts=1, folds=2)
+        for variant in ("full", "split", "direct")
+    },
+    "song as published": mcode.SongCAD("direct", covariance="full", responses="gaussian", restarts=1, folds=2),
     **{f"joint {score}": mcode.JointDetector(score) for score in ("robust", "lof", "ocsvm")},
 }
 
@@ -109,7 +114,7 @@ class Strange:
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    with pytest.raises(InputError, match="it is of type str; an MCODE or JointDetector is saved"):
+    with pytest.raises(InputError, match="it is of type str; an MCODE, JointDetector or SongCAD is saved"):
         mcode.save("a text", tmp_path / "a.mcode")
     X, Y = dependent_table()
     detector = mcode.MCODE(score="complement").fit(X, Y)

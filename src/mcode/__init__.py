@@ -3,7 +3,7 @@
 from mcode import corruption, explain, models, scores
 from mcode._progress import reporting
 from mcode.data import Dataset, read
-from mcode.detector import MCODE, Audit, JointDetector, audit
+from mcode.detector import MCODE, Audit, JointDetector, SongCAD, audit
 from mcode.errors import DataFormatError, InputError, McodeError, NotConvergedWarning, ParameterError
 from mcode.persist import load, save
 
@@ -17,6 +17,7 @@ __all__ = [
     "McodeError",
     "NotConvergedWarning",
     "ParameterError",
+    "SongCAD",
     "audit",
     "corruption",
     "explain",

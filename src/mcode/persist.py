@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mcode._optional import require
-from mcode.detector import MCODE, DetectorBase, JointDetector
+from mcode.detector import MCODE, DetectorBase, JointDetector, SongCAD
 from mcode.errors import DataFormatError, InputError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
@@ -39,6 +39,12 @@ TRUSTED = (
     "mcode.detector.joint.JointDetector",
     "mcode.detector.judged.Typical",
     "mcode.detector.mcode.MCODE",
+    "mcode.detector.song.Axes",
+    "mcode.detector.song.SongCAD",
+    "mcode.detector.song.SongDensity",
+    "mcode.models.components.Bernoullis",
+    "mcode.models.components.DiagonalGaussians",
+    "mcode.models.components.FullGaussians",
     "mcode.models.conditional.BinaryRelevance",
     "mcode.models.conditional.ClassifierChain",
     "mcode.models.conditional.DependentRelevance",
@@ -52,6 +58,8 @@ TRUSTED = (
     "mcode.models.mixture.MixtureModel",
     "mcode.models.per_label.ClassifierConditionals",
     "mcode.models.per_label.PerLabel",
+    "mcode.models.song.MappedMixtures",
+    "mcode.models.song.Mixture",
     "mcode.models.tree.TreeRelevance",
     "mcode.scores.blame.Blame",
     "mcode.scores.columns.Columns",
@@ -86,7 +94,7 @@ def save(detector: DetectorBase, path: PathLike, *, schema: object = None, schem
 
     Parameters
     ----------
-    detector : MCODE or JointDetector
+    detector : MCODE, JointDetector or SongCAD
     path : str or path
     schema : what is needed to read further tables for it, optional
     schema_types : names of the types that the schema consists of
@@ -101,8 +109,10 @@ def save(detector: DetectorBase, path: PathLike, *, schema: object = None, schem
     >>> bool((load(path).outlier_score(X, Y) == detector.outlier_score(X, Y)).all())
     True
     """
-    if not isinstance(detector, MCODE | JointDetector):
-        raise InputError("detector", f"it is of type {type(detector).__name__}", "an MCODE or JointDetector is saved")
+    if not isinstance(detector, MCODE | JointDetector | SongCAD):
+        raise InputError(
+            "detector", f"it is of type {type(detector).__name__}", "an MCODE, JointDetector or SongCAD is saved"
+        )
     parts = {"detector": _pack(_slim(detector), "detector", TRUSTED)}
     if schema is not None:
         parts["schema"] = _pack(schema, "schema", schema_types)
@@ -138,7 +148,7 @@ def load_with_schema(path: PathLike, schema_types: Sequence[str] | None = None) 
     file = Path(path)
     parts = _open(file)
     detector = _unpack(file, parts["detector"], TRUSTED)
-    if not isinstance(detector, MCODE | JointDetector):
+    if not isinstance(detector, MCODE | JointDetector | SongCAD):
         raise DataFormatError(file, reason="it holds something else than a detector")
     _rewrite_errors(detector, lambda errors: isinstance(errors, dict) and "kinds" in errors, _as_shares)
     if schema_types is None or "schema" not in parts:

@@ -4,5 +4,6 @@ from mcode.detector.audit import Audit, audit
 from mcode.detector.base import DetectorBase
 from mcode.detector.joint import JointDetector
 from mcode.detector.mcode import MCODE
+from mcode.detector.song import SongCAD
 
-__all__ = ["MCODE", "Audit", "DetectorBase", "JointDetector", "audit"]
+__all__ = ["MCODE", "Audit", "DetectorBase", "JointDetector", "SongCAD", "audit"]
