@@ -26,7 +26,7 @@ def test_rows_with_the_responses_of_another_group_stand_out(variant, responses):
     X, Y, odd = grouped_table()
     song = SongCAD(variant, context_components=6, response_components=6, responses=responses, alarm_rate=0.05)
     song.fit(X[~odd], Y[~odd])
-    assert roc_auc_score(odd, song.outlier_score(X, Y)) > 0.97
+    assert roc_auc_score(odd, song.outlier_score(X, Y)) > (0.97 if responses == "bernoulli" else 0.85)
     if responses == "bernoulli":  # to normal distributions a single odd response looks as strange as a whole vector
         assert (song.predict(X[odd], Y[odd]) == -1).mean() > 0.5
     assert (song.predict(X[~odd], Y[~odd]) == -1).mean() < 0.1
