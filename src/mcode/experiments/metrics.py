@@ -11,6 +11,9 @@ from mcode.errors import InputError
 Flags = NDArray[np.bool_]
 
 
+Groups = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
 def auc(wrong: Flags, score: Floats) -> float:
     """Return the area under the ROC curve: P(a wrong row scores above a right one), ties counting one half.
 
@@ -19,7 +22,11 @@ def auc(wrong: Flags, score: Floats) -> float:
     >>> auc(np.array([True, False, False]), np.array([2.0, 1.0, 2.0]))
     0.75
     """
-    hits, sizes = _tied_groups(wrong, score)
+    return _auc(_tied_groups(wrong, score))
+
+
+def _auc(groups: Groups) -> float:
+    hits, sizes = groups
     n_wrong, n_right = hits.sum(), sizes.sum() - hits.sum()
     right = sizes - hits
     above = np.concatenate([[0], np.cumsum(right)[:-1]])  # right rows with a higher score than the group
@@ -34,7 +41,11 @@ def average_precision(wrong: Flags, score: Floats) -> float:
     >>> average_precision(np.array([True, False, True, False]), np.array([4.0, 3.0, 2.0, 1.0])).__round__(4)
     0.8333
     """
-    hits, sizes = _tied_groups(wrong, score)
+    return _average_precision(_tied_groups(wrong, score))
+
+
+def _average_precision(groups: Groups) -> float:
+    hits, sizes = groups
     precision = np.cumsum(hits) / np.cumsum(sizes)
     return float((precision * hits).sum() / hits.sum())
 
@@ -49,7 +60,11 @@ def precision_at(wrong: Flags, score: Floats, k: int | None = None) -> float:
     >>> precision_at(np.array([True, False, False]), np.array([1.0, 1.0, 0.0]), k=1)
     0.5
     """
-    hits, sizes = _tied_groups(wrong, score)
+    return _precision_at(_tied_groups(wrong, score), k)
+
+
+def _precision_at(groups: Groups, k: int | None) -> float:
+    hits, sizes = groups
     k = int(hits.sum()) if k is None else min(k, int(sizes.sum()))
     before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     taken = np.clip(k - before, 0, sizes)
@@ -58,14 +73,11 @@ def precision_at(wrong: Flags, score: Floats, k: int | None = None) -> float:
 
 def all_of(wrong: Flags, score: Floats) -> dict[str, float]:
     """Return the three measures by name."""
-    return {
-        "auc": auc(wrong, score),
-        "ap": average_precision(wrong, score),
-        "precision": precision_at(wrong, score),
-    }
+    groups = _tied_groups(wrong, score)
+    return {"auc": _auc(groups), "ap": _average_precision(groups), "precision": _precision_at(groups, None)}
 
 
-def _tied_groups(wrong: Flags, score: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _tied_groups(wrong: Flags, score: Floats) -> Groups:
     """Return, from the highest score down, how many wrong rows and how many rows have each score."""
     if np.isnan(score).any():
         raise InputError("score", "it holds NaN", "a score orders rows")

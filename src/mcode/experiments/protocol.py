@@ -72,9 +72,9 @@ class Plan:
         )
 
     def units(self) -> Iterator[Unit]:
-        """Return all test sets, those of one model after each other."""
-        for data in self.sets:
-            for repeat in range(self.repeats):
+        """Return all test sets, those of one model after each other; a stopped run has whole repeats of all data."""
+        for repeat in range(self.repeats):
+            for data in self.sets:
                 for fold in range(self.folds):
                     for p in self.dimensions:
                         yield Unit(data, repeat, fold, p)

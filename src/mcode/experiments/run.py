@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcode.errors import UnknownNameError
+from mcode.experiments.artefacts import report_artefacts, run_artefacts
+from mcode.experiments.clean import CleanPlan, run_clean
+from mcode.experiments.clean_tables import report_clean
 from mcode.experiments.datasets import DataFolder
+from mcode.experiments.likelihood import report_likelihood, run_likelihood
+from mcode.experiments.methods import PAPER
 from mcode.experiments.paper_tables import report_experiment_1, report_experiment_2
 from mcode.experiments.protocol import Plan, run_paper
-from mcode.experiments.results import Results
+from mcode.experiments.rivals import METHODS
 
-EXPERIMENTS = ("1", "2")
+EXPERIMENTS = ("1", "2", "clean", "likelihood", "artefacts")
 
 
 def run_experiment(
@@ -42,8 +47,20 @@ def run_experiment(
     """
     if which not in EXPERIMENTS:
         raise UnknownNameError("which", which, EXPERIMENTS)
+    known = {"1": tuple(PAPER), "2": tuple(PAPER), "clean": tuple(METHODS)}.get(which, ())
+    for method in redo:
+        if method not in known:
+            raise UnknownNameError("redo", method, known)
     source = DataFolder(data)
-    reports: dict[str, Callable[[Results, Path], list[Path]]] = {"1": report_experiment_1, "2": report_experiment_2}
-    plan = Plan.of(which, quick=quick, seed=seed, sets=sets)
-    results = run_paper(plan, source, folder, redo)
-    return [results.path, *reports[which](results, folder)]
+    if which == "clean":
+        results, blame = run_clean(CleanPlan.of(quick=quick, seed=seed, sets=sets), source, folder, redo)
+        return [results.path, blame.path, *report_clean(results, blame, folder)]
+    if which == "likelihood":
+        results = run_likelihood(source, folder, quick=quick, seed=seed, sets=sets)
+        return [results.path, *report_likelihood(results, folder)]
+    if which == "artefacts":
+        found = run_artefacts(source, folder, quick=quick, seed=seed, sets=sets)
+        return [*(part.path for part in found.values() if part.rows()), *report_artefacts(found, folder)]
+    results = run_paper(Plan.of(which, quick=quick, seed=seed, sets=sets), source, folder, redo)
+    report = report_experiment_1 if which == "1" else report_experiment_2
+    return [results.path, *report(results, folder)]

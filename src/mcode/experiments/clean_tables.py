@@ -1,0 +1,217 @@
+"""Tables and figures of the clean protocol: what each method reaches on each kind of error, and where we lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mcode._arrays import Floats
+from mcode.experiments import figures
+from mcode.experiments.datasets import TITLES
+from mcode.experiments.injection import KINDS
+from mcode.experiments.results import Results
+from mcode.experiments.rivals import DEFAULT, METHODS
+from mcode.experiments.significance import against, critical_difference, friedman, ranks
+from mcode.experiments.tables import Cell, TextTable
+
+NAMES = tuple(METHODS)
+OURS = NAMES.index(DEFAULT)
+SHOWN = {"auc": "AUC", "ap": "average precision", "precision": "precision at k"}
+Rows = Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Means over repetitions of every method, for each data set and kind of error where all methods are there.
+
+    Attributes
+    ----------
+    names : list of pairs (data set, kind)
+    values : (n, k) array, blocks by methods
+    errors : (n, k) array of standard errors of the means; NaN where there is one repetition
+    """
+
+    names: list[tuple[str, str]]
+    values: Floats
+    errors: Floats
+
+    def of_kind(self, kind: str) -> Floats:
+        """Return the blocks of one kind of error, data sets by methods."""
+        return self.values[[name[1] == kind for name in self.names]]
+
+    def by_data_set(self) -> Floats:
+        """Return means over kinds, data sets by methods."""
+        sets = dict.fromkeys(name for name, _ in self.names)
+        return np.array([self.values[[name == other for other, _ in self.names]].mean(axis=0) for name in sets])
+
+
+def blocks(rows: Rows, setting: str, contamination: float, measure: str) -> Blocks:
+    """Gather what every method reached in a setting."""
+    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for row in rows:
+        if row["setting"] == setting and float(row["contamination"]) == contamination:
+            error = float(row[f"{measure}_error"] or "nan")
+            of = found.setdefault((row["data"], row["kind"]), {})
+            of.setdefault(row["method"], []).append((float(row[measure]), error))
+    whole = {name: of for name, of in found.items() if all(method in of for method in NAMES)}
+    values = [[np.mean([value for value, _ in of[method]]) for method in NAMES] for of in whole.values()]
+    errors = [[_error(of[method]) for method in NAMES] for of in whole.values()]
+    shape = (len(whole), len(NAMES))
+    return Blocks(list(whole), np.array(values).reshape(shape), np.array(errors).reshape(shape))
+
+
+def _error(found: list[tuple[float, float]]) -> float:
+    if len(found) == 1:
+        return found[0][1]
+    return float(np.std([value for value, _ in found], ddof=1) / np.sqrt(len(found)))
+
+
+def report_clean(results: Results, blame: Results, folder: Path) -> list[Path]:
+    """Write all tables and figures of the clean protocol."""
+    rows = results.rows()
+    settings = {
+        "audit": ("audit", 0.02),
+        **{f"split-{level:g}": ("split", level) for level in _levels(rows)},
+    }
+    written: list[Path] = []
+    summaries = []
+    for name, (setting, level) in settings.items():
+        by_measure = {measure: blocks(rows, setting, level, measure) for measure in SHOWN}
+        if not by_measure["auc"].names:
+            continue
+        summaries.append((name, by_measure))
+        written += by_kind(by_measure).save(folder, f"kinds-{name}")
+        written += losses(by_measure).save(folder, f"losses-{name}")
+        for measure in ("auc", "ap"):
+            written += cd_figure(by_measure[measure], measure, name, folder / f"ranks-{name}-{measure}.svg")
+        written += summary([(name, by_measure)]).save(folder, f"ranks-{name}")
+    if summaries:
+        written += summary(summaries[:2]).save(folder, "table")  # the audit, and the clean halves
+        written += standard_errors(summaries).save(folder, "errors")
+    if len([name for name, _ in summaries if name.startswith("split")]) > 1:
+        written += contamination_figure(summaries, folder / "contamination.svg")
+    if blame.rows():
+        written += blame_table(blame.rows()).save(folder, "blame-table")
+    return written
+
+
+def _levels(rows: Rows) -> list[float]:
+    return sorted({float(row["contamination"]) for row in rows if row["setting"] == "split"})
+
+
+def summary(summaries: Sequence[tuple[str, Mapping[str, Blocks]]]) -> TextTable:
+    """Return, for each setting, means over data sets and kinds, mean ranks, and Holm's p-values against the default."""
+    columns, parts = [""], []
+    for name, by_measure in summaries:
+        for measure in ("auc", "ap"):
+            found = by_measure[measure]
+            rank = friedman(ranks(found.values)).mean_rank
+            p = against(OURS, rank, len(found.names))
+            best = {int(rank.argmin())}
+            label = f"{name} ({len(found.names)} blocks)"
+            columns += [f"{label}: {SHOWN[measure]}", "mean rank", "p"]
+            mean = found.values.mean(axis=0)
+            top = int(mean.argmax())
+            parts.append(
+                [
+                    (Cell(f"{m:.3f}", j == top), Cell(f"{r:.2f}", j in best), Cell(_p_text(q, j)))
+                    for j, (m, r, q) in enumerate(zip(mean, rank, p, strict=True))
+                ]
+            )
+    lines = [[Cell(method), *(cell for part in parts for cell in part[j])] for j, method in enumerate(NAMES)]
+    title = "Clean protocol: means over data sets and kinds of error; mean ranks; Holm's p-values against the default"
+    return TextTable(title, tuple(columns), lines)
+
+
+def _p_text(p: float, j: int) -> str:
+    if j == OURS:
+        return ""
+    return "< 1e-4" if p < 1e-4 else f"{p:.4f}"
+
+
+def by_kind(by_measure: Mapping[str, Blocks]) -> TextTable:
+    """Return AUC / average precision / precision at k of every method for every kind, means over data sets."""
+    kinds = [kind for kind in KINDS if any(name[1] == kind for name in by_measure["auc"].names)]
+    lines = [[Cell(method)] for method in NAMES]
+    for kind in kinds:
+        means = {measure: found.of_kind(kind).mean(axis=0) for measure, found in by_measure.items()}
+        for j in range(len(NAMES)):
+            text = " / ".join(f"{means[measure][j]:.3f}" for measure in SHOWN)
+            lines[j].append(Cell(text, bool(j in {int(means["auc"].argmax()), int(means["ap"].argmax())})))
+    title = "AUC / average precision / precision at k, means over data sets; bold: best in AUC or average precision"
+    return TextTable(title, ("", *kinds), lines)
+
+
+def losses(by_measure: Mapping[str, Blocks]) -> TextTable:
+    """Return the blocks where another method is better than the default, by AUC and by average precision."""
+    lines = []
+    for measure in ("auc", "ap"):
+        found = by_measure[measure]
+        for (data, kind), values in zip(found.names, found.values, strict=True):
+            best = int(values.argmax())
+            if best != OURS and values[best] > values[OURS]:
+                cells = [TITLES[data], kind, SHOWN[measure], f"{values[OURS]:.3f}", NAMES[best], f"{values[best]:.3f}"]
+                lines.append([Cell(text) for text in cells])
+    columns = ("data set", "kind", "measure", "default", "best method", "its value")
+    return TextTable("Where the default is not the best method", columns, lines)
+
+
+def standard_errors(summaries: Sequence[tuple[str, Mapping[str, Blocks]]]) -> TextTable:
+    """Return how large the standard errors of the means are that were reached, and in how many blocks."""
+    lines = []
+    for name, by_measure in summaries:
+        for measure, found in by_measure.items():
+            known = found.errors[~np.isnan(found.errors)]
+            if known.size:
+                below = f"{(known < 0.005).mean():.3f}"
+                cells = [name, SHOWN[measure], str(known.size), below, f"{np.median(known):.4f}", f"{known.max():.4f}"]
+                lines.append([Cell(text) for text in cells])
+    columns = ("setting", "measure", "means", "share below 0.005", "median error", "largest error")
+    return TextTable("Standard errors of the means", columns, lines)
+
+
+def blame_table(rows: Rows) -> TextTable:
+    """Return how often the wrong response of a row with one error is named first."""
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    sets = list(dict.fromkeys(row["data"] for row in rows))
+    value = {(row["data"], row["kind"], row["method"]): float(row["named"]) for row in rows}
+    lines = []
+    for data in [*sets, ""]:
+        line = [Cell(TITLES[data] if data else "mean")]
+        for kind in kinds:
+            mine = [data] if data else sets
+            ours, theirs = (
+                float(np.mean([value[name, kind, method] for name in mine]))
+                for method in ("mcode default", "smallest rho")
+            )
+            line.append(Cell(f"{ours:.3f} / {theirs:.3f} ({ours - theirs:+.3f})"))
+        lines.append(line)
+    title = "Share of rows with one error whose wrong response is named first: default / smallest rho of DBR"
+    return TextTable(title, ("", *kinds), lines)
+
+
+def cd_figure(found: Blocks, measure: str, setting: str, path: Path) -> list[Path]:
+    """Draw the mean ranks over data sets and kinds."""
+    rank = friedman(ranks(found.values)).mean_rank
+    difference = critical_difference(len(NAMES), len(found.names))
+    title = f"{setting}: mean rank by {SHOWN[measure]}, {len(found.names)} blocks"
+    return figures.critical_differences(NAMES, rank, difference, title, path, ours=DEFAULT)
+
+
+def contamination_figure(summaries: Iterable[tuple[str, Mapping[str, Blocks]]], path: Path) -> list[Path]:
+    """Draw means against the share of wrong training rows, for the default and the best of each family."""
+    chosen = (DEFAULT, "MCODE-ComP", "MCODE-Linf", "chain complement", "BR complement", "cleanlab self-confidence")
+    panels = {}
+    splits = [(float(name.removeprefix("split-")), found) for name, found in summaries if name.startswith("split")]
+    for measure in ("auc", "ap"):
+        panels[SHOWN[measure]] = {
+            method: (
+                [100.0 * level for level, _ in splits],
+                [float(found[measure].values[:, NAMES.index(method)].mean()) for _, found in splits],
+            )
+            for method in chosen
+        }
+    return figures.curves(panels, "% of training rows wrong", "mean over data sets and kinds", path)

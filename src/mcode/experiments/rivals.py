@@ -1,0 +1,203 @@
+"""All methods of the clean protocol: each is fitted on a table, scores its rows out of fold, and scores other rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from mcode._arrays import Floats
+from mcode._optional import require
+from mcode.detector import MCODE
+from mcode.detector.reading import apply_score, fit_score
+from mcode.experiments.methods import NEIGHBOURS, NU, robust
+from mcode.experiments.seen import DEFAULT_MODEL, Rows, Table
+from mcode.models.encoding import Codes
+from mcode.scores import ForeignScore, LOFScore, NormScore, OneClassScore, as_score
+from mcode.scores.foreign import BatchDependenceWarning
+from mcode.scores.row_features import smoothed_base_rate
+
+DEFAULT = "mcode default"
+
+
+class Method(Protocol):
+    """A way to score rows, larger = more outlying."""
+
+    whole_batch: bool  # whether a row's score depends on the rows it is scored with
+
+    def fit(self, table: Table) -> Floats:
+        """Learn from a table; return the scores of its own rows, each by models that never saw it."""
+
+    def score(self, rows: Rows) -> Floats:
+        """Return the scores of other rows."""
+
+
+class OverRho:
+    """A score over rho of one model, or over its panel."""
+
+    whole_batch = False
+
+    def __init__(self, model: str, score: Callable[[Table], Any]) -> None:
+        self.model, self._make = model, score
+
+    def fit(self, table: Table) -> Floats:
+        """Fit on the out-of-fold panel of the table."""
+        self._score = self._make(table)
+        return fit_score(self._score, table.own.panel(self.model), table.reread(self.model), table.folds)
+
+    def score(self, rows: Rows) -> Floats:
+        """Score the panel of other rows."""
+        return apply_score(self._score, rows.panel(self.model))
+
+
+class OverMatrix:
+    """A score over [x, y] or over y alone."""
+
+    def __init__(
+        self, matrix: Callable[[Rows], Any], score: Callable[[Any], Any], *, whole_batch: bool = False
+    ) -> None:
+        self._matrix, self._make, self.whole_batch = matrix, score, whole_batch
+
+    def fit(self, table: Table) -> Floats:
+        """Fit on the rows of the table; there is no model, so nothing is out of fold."""
+        M = self._matrix(table.own)
+        self._score = self._make(M)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BatchDependenceWarning)  # known, and dealt with by `whole_batch`
+            return np.asarray(self._score.fit_outlier_score(M))
+
+    def score(self, rows: Rows) -> Floats:
+        """Score other rows."""
+        return np.asarray(self._score.outlier_score(self._matrix(rows)))
+
+
+class Cleanlab:
+    """One of cleanlab's own scorers of multi-label data, on one-vs-rest probabilities."""
+
+    whole_batch = False
+
+    def __init__(self, method: str, aggregator: dict[str, Any]) -> None:
+        self._options = {"method": method, "aggregator_kwargs": aggregator}
+
+    def fit(self, table: Table) -> Floats:
+        """Nothing is learned; the rows of the table are scored."""
+        return self.score(table.own)
+
+    def score(self, rows: Rows) -> Floats:
+        """Return the opposite of the label quality."""
+        cleanlab = require("cleanlab.multilabel_classification", extra="experiments")
+        present = [np.flatnonzero(y).tolist() for y in rows.Y]
+        return -np.asarray(cleanlab.get_label_quality_scores(present, rows.probability, **self._options))
+
+
+class BaseRate:
+    """-log P(y) with independent responses: the context is ignored."""
+
+    whole_batch = False
+
+    def fit(self, table: Table) -> Floats:
+        """Count how often each response is present."""
+        self._rate = smoothed_base_rate(table.Y)
+        return self.score(table.own)
+
+    def score(self, rows: Rows) -> Floats:
+        """Return the improbability of each label set."""
+        return np.asarray(-(rows.Y @ np.log(self._rate) + (1.0 - rows.Y) @ np.log1p(-self._rate)))
+
+
+class NearestLabelSet:
+    """Number of responses in which a row differs from the nearest label set of the training rows."""
+
+    whole_batch = False
+
+    def fit(self, table: Table) -> Floats:
+        """Remember the label sets; rows of the table are compared with those of other folds."""
+        self._sets = np.unique(table.Y, axis=0)
+        out = np.empty(len(table.Y))
+        for f in np.unique(table.folds):
+            mine = table.folds == f
+            out[mine] = hamming_to_nearest(table.Y[mine], np.unique(table.Y[~mine], axis=0))
+        return out
+
+    def score(self, rows: Rows) -> Floats:
+        """Return the distances of other rows."""
+        return hamming_to_nearest(rows.Y, self._sets)
+
+
+def hamming_to_nearest(Y: Codes, sets: Codes) -> Floats:
+    """Return the smallest number of differing responses to any of `sets`, shape (n,).
+
+    Examples
+    --------
+    >>> hamming_to_nearest(np.array([[1, 1, 0]], np.uint8), np.array([[0, 0, 0], [1, 0, 0]], np.uint8))
+    array([1.])
+    """
+    A, B = Y.astype(np.float32), sets.astype(np.float32)
+    apart = A.sum(axis=1)[:, None] + B.sum(axis=1)[None, :] - 2.0 * (A @ B.T)
+    return np.asarray(apart.min(axis=1), dtype=np.float64)
+
+
+def _named(score: str) -> Callable[[Table], Any]:
+    return lambda table: as_score(score)
+
+
+def _one_class_of(M: Any) -> OneClassScore:
+    return OneClassScore(nu=NU, gamma=1.0 / M.shape[1])
+
+
+def _pyod(module: str, name: str, **options: Any) -> Callable[[Any], ForeignScore]:
+    def make(M: Any) -> ForeignScore:
+        return ForeignScore(getattr(require(f"pyod.models.{module}", extra="experiments"), name)(**options))
+
+    return make
+
+
+def _joint(rows: Rows) -> Any:
+    return rows.joint
+
+
+def _narrow(rows: Rows) -> Any:
+    return rows.narrow_joint
+
+
+def _responses(rows: Rows) -> Any:
+    return rows.Y.astype(np.float64)
+
+
+_EMA = {"method": "exponential_moving_average", "alpha": 0.8}
+_SOFTMIN = {"method": "softmin", "temperature": 0.1}
+
+METHODS: dict[str, Callable[[], Method]] = {
+    DEFAULT: lambda: OverRho(DEFAULT_MODEL, lambda table: as_score(MCODE().score)),
+    "RD": lambda: OverMatrix(_joint, lambda M: robust()),
+    "LOF": lambda: OverMatrix(_joint, lambda M: LOFScore(NEIGHBOURS)),
+    "OCSVM": lambda: OverMatrix(_joint, _one_class_of),
+    "MCODE-ComP": lambda: OverRho("DBR", _named("complement")),
+    "MCODE-RD": lambda: OverRho("DBR", lambda table: robust()),
+    "MCODE-Linf": lambda: OverRho("DBR", lambda table: NormScore(np.inf)),
+    "MCODE-LOF": lambda: OverRho("DBR", lambda table: LOFScore(NEIGHBOURS)),
+    "MCODE-OCSVM": lambda: OverRho("DBR", lambda table: _one_class_of(table.Y)),
+    "DBR noise": lambda: OverRho("DBR", _named("noise")),
+    "chain complement": lambda: OverRho("chain", _named("complement")),
+    "chain Linf": lambda: OverRho("chain", lambda table: NormScore(np.inf)),
+    "chain noise": lambda: OverRho("chain", _named("noise")),
+    "chain learned": lambda: OverRho("chain", _named("learned")),
+    "BR complement": lambda: OverRho("BR", _named("complement")),
+    "BR Linf": lambda: OverRho("BR", lambda table: NormScore(np.inf)),
+    "BR noise": lambda: OverRho("BR", _named("noise")),
+    "BR learned": lambda: OverRho("BR", _named("learned")),
+    "cleanlab self-confidence": lambda: Cleanlab("self_confidence", _EMA),
+    "cleanlab margin": lambda: Cleanlab("normalized_margin", _EMA),
+    "cleanlab entropy": lambda: Cleanlab("confidence_weighted_entropy", _EMA),
+    "cleanlab softmin": lambda: Cleanlab("self_confidence", _SOFTMIN),
+    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0)),
+    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0)),
+    "ECOD [x, y]": lambda: OverMatrix(_narrow, _pyod("ecod", "ECOD"), whole_batch=True),
+    "ECOD y": lambda: OverMatrix(_responses, _pyod("ecod", "ECOD"), whole_batch=True),
+    "base rate": BaseRate,
+    "nearest label set": NearestLabelSet,
+}
+PAPER_EIGHT = ("RD", "LOF", "OCSVM", "MCODE-ComP", "MCODE-RD", "MCODE-Linf", "MCODE-LOF", "MCODE-OCSVM")
+CLEANLAB = tuple(name for name in METHODS if name.startswith("cleanlab"))

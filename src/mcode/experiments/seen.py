@@ -1,0 +1,132 @@
+"""A table as all methods of the clean protocol see it: read once by each model, whatever is asked of it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats, Matrix
+from mcode.detector import MCODE
+from mcode.detector.reading import companions_of
+from mcode.models.conditional import (
+    BinaryRelevance,
+    ClassifierChain,
+    ConditionalModel,
+    DependentRelevance,
+    as_model,
+)
+from mcode.models.encoding import Codes
+from mcode.models.folds import stratified_folds
+from mcode.models.panel import Panel, Reread
+from mcode.scores import as_score
+from mcode.spaces.joint import joint
+from mcode.spaces.rho import RhoSpace
+
+FOLDS = 5  # of the cross-fit and of the search for the penalty, as in `mcode.audit`
+DEFAULT_MODEL = "DBR" if MCODE().model == "dbr" else "default"
+WIDEST = 200  # features of x that PyOD's detectors are given, those of largest variance; they take dense tables only
+
+
+class Table:
+    """Training rows, and the models fitted on them: each of BR, chain and DBR with a penalty of its own.
+
+    Companion views of the learned and noise scores are those of the default's space and shared by all three.
+
+    Parameters
+    ----------
+    X, Y : the rows
+    final : whether models on all rows are needed, for other rows than these
+    """
+
+    def __init__(self, X: Matrix, Y: Codes, *, final: bool) -> None:
+        self.X, self.Y = X, Y
+        self.folds = stratified_folds(Y, FOLDS, np.random.default_rng(0))
+        companions = companions_of(as_score(MCODE().score))
+
+        def fitted(model: ConditionalModel, companions: tuple[str, ...] = ()) -> RhoSpace:
+            return RhoSpace(model, companions).fit(X, Y, self.folds, final=final)
+
+        self.spaces = {
+            "DBR": fitted(DependentRelevance(), companions),
+            "BR": fitted(BinaryRelevance()),
+            "chain": fitted(ClassifierChain()),
+        }
+        if MCODE().model != "dbr":
+            self.spaces[DEFAULT_MODEL] = fitted(as_model(MCODE().model), companions)
+        self._read: dict[bytes, dict[str, Panel]] = {}
+
+    @cached_property
+    def own(self) -> Rows:
+        """The training rows themselves, read by models that never saw them."""
+        return Rows(self, self.X, self.Y, own=True)
+
+    def reread(self, model: str) -> Reread:
+        """Return a reader of training rows with other responses; what several scores ask is read once."""
+
+        def read(Y: Codes, rows: NDArray[np.intp]) -> Panel:
+            key = hashlib.sha256(Y.tobytes() + rows.tobytes()).digest()
+            known = self._read.setdefault(key, {})
+            if model not in known:
+                known[model] = self._out_of_fold(model, self.X[rows], Y, rows, known)
+            return known[model]
+
+        return read
+
+    def _out_of_fold(
+        self, model: str, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None, known: dict[str, Panel]
+    ) -> Panel:
+        panel = self.spaces[model].out_of_fold(X, Y, rows)
+        if model in ("DBR", DEFAULT_MODEL):
+            return panel
+        if "DBR" not in known:
+            known["DBR"] = self.spaces["DBR"].out_of_fold(X, Y, rows)
+        return Panel(Y, {**known["DBR"].views, **panel.views})
+
+    @cached_property
+    def widest_features(self) -> NDArray[np.intp]:
+        """The features of largest variance, at most `WIDEST`."""
+        X: Any = self.X
+        square = X.multiply(X) if not isinstance(X, np.ndarray) else X**2
+        variance = np.asarray(square.mean(axis=0)).ravel() - np.asarray(X.mean(axis=0)).ravel() ** 2
+        return np.sort(np.argsort(-variance, kind="stable")[:WIDEST])
+
+
+class Rows:
+    """Rows to be scored: the training rows themselves out of fold, or other ones."""
+
+    def __init__(self, table: Table, X: Matrix, Y: Codes, *, own: bool = False) -> None:
+        self.table, self.X, self.Y, self.is_own = table, X, Y, own
+        self._panels: dict[str, Panel] = {}
+
+    def panel(self, model: str) -> Panel:
+        """Return the rows as a model sees them, with the companion views."""
+        if model not in self._panels:
+            if self.is_own:
+                self._panels[model] = self.table._out_of_fold(model, self.X, self.Y, None, self._panels)
+            elif model in ("DBR", DEFAULT_MODEL):
+                self._panels[model] = self.table.spaces[model].panel(self.X, self.Y)
+            else:
+                views = self.table.spaces[model].panel(self.X, self.Y).views
+                self._panels[model] = Panel(self.Y, {**self.panel("DBR").views, **views})
+        return self._panels[model]
+
+    @property
+    def probability(self) -> Floats:
+        """P(response is present | x) by binary relevance, shape (n, d)."""
+        rho = self.panel("BR").rho
+        return np.where(self.Y == 1, rho, 1.0 - rho)
+
+    @cached_property
+    def joint(self) -> Any:
+        """The rows as [x, y]."""
+        return joint(self.X, self.Y)
+
+    @cached_property
+    def narrow_joint(self) -> Any:
+        """The rows as [x, y], dense, with the features of largest variance."""
+        part: Any = self.X[:, self.table.widest_features]
+        return np.hstack([part if isinstance(part, np.ndarray) else part.toarray(), self.Y])
