@@ -17,10 +17,10 @@ from mcode.models.conditional import (
     ClassifierChain,
     ConditionalModel,
     DependentRelevance,
-    as_model,
 )
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
+from mcode.models.names import as_model
 from mcode.models.panel import Panel, Reread
 from mcode.scores import as_score
 from mcode.spaces.joint import joint

@@ -83,7 +83,7 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
             point = point.columns(keep)
         before = np.where(moving, now, 0.0)  # a column that has stopped stays stopped
         # 2. the Newton direction, more exact the closer the end, but no more exact than the end asks for
-        enough = np.maximum(np.sqrt(now), 0.5 * tolerance[batch] / now)
+        enough = np.maximum(np.sqrt(now), 0.5 * tolerance[batch] / np.maximum(now, 1e-30))  # a column may be there
         step = conjugate_gradients(point, np.minimum(0.5, enough), moving)
         # 3. the length of the step
         point = _walk(point, step)
