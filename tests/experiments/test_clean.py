@@ -182,7 +182,7 @@ def test_reports_name_where_the_default_loses(tmp_path):
     results = Results(
         tmp_path / "rows.csv", clean.KEYS, ("injections", *clean.MEASURES, *(f"{m}_error" for m in clean.MEASURES))
     )
-    rng = np.random.default_rng(0)
+    rng, rows = np.random.default_rng(0), []
     for data in ("yeast", "enron", "medical"):
         for kind in KINDS:
             for setting, level in (("audit", 0.02), ("split", 0.0), ("split", 0.05)):
@@ -193,7 +193,8 @@ def test_reports_name_where_the_default_loses(tmp_path):
                         value = 0.95
                     values = dict.fromkeys(clean.MEASURES, value)
                     errors = {f"{m}_error": "" if setting == "audit" else 0.001 for m in clean.MEASURES}
-                    results.append([{**key, "method": name, "injections": 1, **values, **errors}])
+                    rows.append({**key, "method": name, "injections": 1, **values, **errors})
+    results.append(rows)
     blame = Results(tmp_path / "blame.csv", ("data", "kind", "method"), ("rows", "named"))
     written = report_clean(results, blame, tmp_path / "out")
     losses = (tmp_path / "out" / "losses-audit.csv").read_text().splitlines()
