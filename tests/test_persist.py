@@ -32,9 +32,13 @@ DETECTORS = {
     "mixture": mcode.MCODE("mixture", "complement"),
     "per label": mcode.MCODE(DependentRelevance(PerLabel(LogisticRegression(), n_jobs=1)), "noise"),
     "forest": mcode.MCODE(DependentRelevance(PerLabel(RandomForestClassifier(3), n_jobs=1)), "complement"),
-    "boosting": mcode.MCODE(
+    "boosted forest": mcode.MCODE(
         DependentRelevance(PerLabel(HistGradientBoostingClassifier(max_iter=3), n_jobs=1)), "complement"
     ),
+    **{
+        name: mcode.MCODE(mcode.models.as_model("tree", name), "complement")
+        for name in ("svm", "naive-bayes", "boosting")
+    },
     "foreign": mcode.MCODE(score=IsolationForest(n_estimators=5, random_state=0)),
     "holdout": mcode.MCODE(score="lof", reference="holdout"),
     "batch": mcode.MCODE(score=LOFScore(k=5), reference="batch"),
@@ -66,7 +70,7 @@ def forged(parts):
 @pytest.mark.parametrize("name", DETECTORS)
 def test_a_saved_detector_gives_the_same_scores_bit_for_bit(name, table, tmp_path):
     X, Y = table()
-    if table is sparse_table and name in ("boosting", "forest", "foreign"):
+    if table is sparse_table and name in ("boosted forest", "forest", "foreign"):
         pytest.skip("a dense learner, or one more of the same")
     detector = DETECTORS[name].fit(X, Y)
     mcode.save(detector, tmp_path / "a.mcode")

@@ -189,3 +189,31 @@ def test_demo_compares_with_the_truth(tmp_path):
 
 def test_version_is_said():
     assert run("--version").stdout.startswith("mcode ")
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        *[("--model", name) for name in ("tree", "chain-ensemble", "mixture")],
+        *[("--learner", name) for name in ("svm", "naive-bayes", "boosting")],
+    ],
+)
+def test_audit_takes_models_and_learners_by_name(visits, option, name):
+    result = run("audit", visits, *READ, "--top", 3, "--score", "noise", option, name, "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert len(found["findings"]) == 3
+    assert name in found["summary"]["model"]
+
+
+def test_fit_keeps_the_learner_that_was_asked_for(visits, tmp_path):
+    path = tmp_path / "bayes.mcode"
+    fitted = run("fit", visits, *READ, "--model", "tree", "--learner", "naive-bayes", "--score", "noise", "-o", path)
+    assert fitted.exit_code == 0, fitted.stderr
+    assert json.loads(run("info", path, "--json").stdout)["model"] == "TreeRelevance(learner='naive-bayes')"
+
+
+def test_a_learner_that_does_not_exist_is_refused(visits):
+    result = run("audit", visits, *READ, "--learner", "svn")
+    assert result.exit_code == 2
+    assert "Did you mean 'svm'?" in result.stderr

@@ -43,6 +43,7 @@ def audit(
         typer.Option("--rate", metavar="SHARE", help="Flag this share of all rows.", rich_help_panel=CUT),
     ] = None,
     model: o.Model = "dbr",
+    learner: o.Learner = "logistic",
     score: o.Score = "learned",
     folds: o.Folds = 5,
     seed: o.Seed = 0,
@@ -97,7 +98,7 @@ def audit(
         check_output(report, inputs=(file,), suffixes=(".html", ".htm"))
         with screen.progress():
             data = o.read_table(file, labels, id, ignore, tags_column, separator, drop_missing_labels, encoding)
-            audited = run_audit(data, request, model=model, score=score, folds=folds, seed=seed)
+            audited = run_audit(data, request, model=model, learner=learner, score=score, folds=folds, seed=seed)
             write_results(audited, out, report)
         show(screen, audited, show_rows)
         screen.emit(audited.to_dict())

@@ -52,9 +52,19 @@ class Audited:
         return {"summary": json_ready(about), "findings": json_ready(findings)}
 
 
-def run_audit(data: Dataset, request: CutRequest, *, model: str, score: str, folds: int = 5, seed: int = 0) -> Audited:
+def run_audit(
+    data: Dataset,
+    request: CutRequest,
+    *,
+    model: str,
+    learner: str = "logistic",
+    score: str,
+    folds: int = 5,
+    seed: int = 0,
+) -> Audited:
     """Audit a data set and explain what it finds."""
-    found = mcode.audit(data.X, named_responses(data), model=model, score=score, folds=folds, random_state=seed)
+    with_learner = mcode.models.as_model(model, learner)
+    found = mcode.audit(data.X, named_responses(data), model=with_learner, score=score, folds=folds, random_state=seed)
     flagged, cut = flag(found, request)
     findings = explain_audit(found, data, flagged)
     summary = summarise(
@@ -65,7 +75,7 @@ def run_audit(data: Dataset, request: CutRequest, *, model: str, score: str, fol
         n_features=data.X.shape[1],
         label_names=data.label_names,
         first_named=[finding.responses[0].name for finding in findings],
-        model=model,
+        model=model if learner == "logistic" else f"{model} with {learner}",
         score=score,
     )
     return Audited(data, found, flagged, findings, summary)

@@ -12,6 +12,7 @@ from mcode.cli.console import session
 from mcode.cli.model_file import facts_of, save_model
 from mcode.cli.writing import check_output
 from mcode.detector import MCODE
+from mcode.models import as_model
 from mcode.own_words import named_responses
 
 
@@ -26,6 +27,7 @@ def fit(
     drop_missing_labels: o.DropMissing = False,
     encoding: o.Encoding = "utf-8",
     model: o.Model = "dbr",
+    learner: o.Learner = "logistic",
     score: o.Score = "learned",
     folds: o.Folds = 5,
     seed: o.Seed = 0,
@@ -43,7 +45,12 @@ def fit(
         check_output(out, inputs=(file,))
         with screen.progress():
             data = o.read_table(file, labels, id, ignore, tags_column, separator, drop_missing_labels, encoding)
-            detector = MCODE(model=model, score=score, folds=folds, random_state=seed)
+            detector = MCODE(
+                model=model if learner == "logistic" else as_model(model, learner),
+                score=score,
+                folds=folds,
+                random_state=seed,
+            )
             detector.fit(data.X, named_responses(data))
             save_model(detector, data.schema, out)
         facts = facts_of(detector, data.schema)

@@ -73,6 +73,14 @@ Model = Annotated[
         "at all), chain-ensemble (five chains) or mixture (dbr, chains and a tree).",
     ),
 ]
+Learner = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        metavar="NAME",
+        help="How each response is learned: logistic (regression), svm (calibrated), naive-bayes or boosting.",
+    ),
+]
 Score = Annotated[
     str,
     typer.Option(

@@ -1,11 +1,13 @@
 """Conditional models P(y_j | x, parents of j): which responses each response sees, and a learner."""
 
+from mcode.models.classifiers import Boosting, CalibratedSVM, NaiveBayes
 from mcode.models.conditional import (
     BinaryRelevance,
     ClassifierChain,
     ConditionalModel,
     DependentRelevance,
 )
+from mcode.models.learner_names import as_learner
 from mcode.models.logistic import BatchLogistic
 from mcode.models.mixture import ChainEnsemble, MixtureModel
 from mcode.models.names import as_model
@@ -15,12 +17,16 @@ from mcode.models.tree import TreeRelevance
 __all__ = [
     "BatchLogistic",
     "BinaryRelevance",
+    "Boosting",
+    "CalibratedSVM",
     "ChainEnsemble",
     "ClassifierChain",
     "ConditionalModel",
     "DependentRelevance",
     "MixtureModel",
+    "NaiveBayes",
     "PerLabel",
     "TreeRelevance",
+    "as_learner",
     "as_model",
 ]

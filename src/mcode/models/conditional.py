@@ -13,9 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike, check_matrix
-from mcode.errors import InputError, ParameterError
+from mcode.errors import InputError
 from mcode.models import parents as see
 from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.learner_names import as_learner
 from mcode.models.learners import Conditionals, CrossFit, Learner
 from mcode.models.logistic import BatchLogistic, LinearConditionals
 
@@ -35,7 +36,7 @@ class ConditionalModel(BaseEstimator, ABC):
         Responses that had one value only in training: they are scored by their smoothed base rate.
     """
 
-    def __init__(self, learner: Learner | None = None) -> None:
+    def __init__(self, learner: Learner | str | None = None) -> None:
         self.learner = learner
 
     @abstractmethod
@@ -72,13 +73,11 @@ class ConditionalModel(BaseEstimator, ABC):
         return features, codes
 
     def _learner(self) -> Learner:
-        if self.learner is not None and not hasattr(self.learner, "cross_fit"):
-            raise ParameterError("learner", self.learner, "a learner such as BatchLogistic() or PerLabel(classifier)")
-        return BatchLogistic() if self.learner is None else self.learner
+        return as_learner(self.learner)
 
     def settled_learner(self, fitted: Conditionals | None) -> Learner:
         """Return the learner for another model of the same rows: penalties that were found are not searched again."""
-        learner: Any = BatchLogistic() if self.learner is None else clone(self.learner)
+        learner: Any = clone(as_learner(self.learner))
         if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals):
             learner.set_params(penalty=fitted.penalty, scale=learner.scales())
         return cast(Learner, learner)
@@ -103,7 +102,7 @@ class BinaryRelevance(ConditionalModel):
 
     Parameters
     ----------
-    learner : Learner, default=BatchLogistic(penalty="cv")
+    learner : Learner or "logistic", "svm", "naive-bayes", "boosting", default=BatchLogistic(penalty="cv")
 
     Examples
     --------
@@ -124,7 +123,7 @@ class DependentRelevance(ConditionalModel):
 
     Parameters
     ----------
-    learner : Learner, default=BatchLogistic(penalty="cv")
+    learner : Learner or "logistic", "svm", "naive-bayes", "boosting", default=BatchLogistic(penalty="cv")
 
     Examples
     --------
@@ -146,7 +145,7 @@ class ClassifierChain(ConditionalModel):
     ----------
     order : sequence of int or None, default=None
         The order of the responses; None takes a random one.
-    learner : Learner, default=BatchLogistic(penalty="cv")
+    learner : Learner or "logistic", "svm", "naive-bayes", "boosting", default=BatchLogistic(penalty="cv")
     random_state : int, default=0
         Seed of the random order.
 
@@ -163,7 +162,7 @@ class ClassifierChain(ConditionalModel):
     """
 
     def __init__(
-        self, order: Sequence[int] | None = None, *, learner: Learner | None = None, random_state: int = 0
+        self, order: Sequence[int] | None = None, *, learner: Learner | str | None = None, random_state: int = 0
     ) -> None:
         super().__init__(learner)
         self.order = order

@@ -81,6 +81,8 @@ class MixtureModel(ConditionalModel):
     ----------
     models : list of ConditionalModel or None
         None is dependent relevance, two chains and a tree.
+    learner : Learner or "logistic", "svm", "naive-bayes", "boosting", default=BatchLogistic(penalty="cv")
+        The learner of those four; models that are given have their own.
     weights : "held-out" or "equal", default="held-out"
         "held-out" finds the weights that give the observed responses of held-out rows the largest likelihood
         (expectation-maximisation); a member with next to no weight is left out.
@@ -105,17 +107,17 @@ class MixtureModel(ConditionalModel):
     array([0.02, 0.98])
     """
 
-    learner: Learner | None = None  # each member has its own
-
     def __init__(
         self,
         models: Sequence[ConditionalModel] | None = None,
         *,
+        learner: Learner | str | None = None,
         weights: Literal["held-out", "equal"] = "held-out",
         folds: int = 5,
         random_state: int = 0,
     ) -> None:
         self.models = models
+        self.learner = learner
         self.weights = weights
         self.folds = folds
         self.random_state = random_state
@@ -191,7 +193,8 @@ class MixtureModel(ConditionalModel):
         if self.weights not in ("held-out", "equal"):
             raise ParameterError("weights", self.weights, "'held-out' or 'equal'")
         if self.models is None:
-            return [DependentRelevance(), ClassifierChain(), ClassifierChain(random_state=1), TreeRelevance()]
+            chains = [ClassifierChain(learner=self.learner, random_state=k) for k in range(2)]
+            return [DependentRelevance(self.learner), *chains, TreeRelevance(self.learner)]
         allowed = "a list of models such as [DependentRelevance(), ClassifierChain()]"
         if not isinstance(self.models, list | tuple) or not self.models:
             raise ParameterError("models", self.models, allowed)
@@ -218,7 +221,7 @@ class ChainEnsemble(MixtureModel):
     Parameters
     ----------
     n_chains : int, default=5
-    learner : Learner, default=BatchLogistic(penalty="cv")
+    learner : Learner or "logistic", "svm", "naive-bayes", "boosting", default=BatchLogistic(penalty="cv")
     random_state : int, default=0
         The orders are those of `ClassifierChain(random_state=random_state + k)`.
 
@@ -231,7 +234,7 @@ class ChainEnsemble(MixtureModel):
     np.float64(1.0)
     """
 
-    def __init__(self, n_chains: int = 5, *, learner: Learner | None = None, random_state: int = 0) -> None:
+    def __init__(self, n_chains: int = 5, *, learner: Learner | str | None = None, random_state: int = 0) -> None:
         self.n_chains = n_chains
         self.learner = learner
         self.random_state = random_state

@@ -17,16 +17,18 @@ MODELS: dict[str, type[ConditionalModel]] = {
 }
 
 
-def as_model(model: str | ConditionalModel) -> ConditionalModel:
-    """Return the model that a name stands for; an instance is returned as it is.
+def as_model(model: str | ConditionalModel, learner: str | None = None) -> ConditionalModel:
+    """Return the model that a name stands for, with a learner by name; an instance is returned as it is.
 
     Examples
     --------
     >>> as_model("br")
     BinaryRelevance()
+    >>> as_model("tree", "svm")
+    TreeRelevance(learner='svm')
     """
     if isinstance(model, ConditionalModel):
         return model
     if not isinstance(model, str) or model not in MODELS:
         raise UnknownNameError("model", model, MODELS)
-    return MODELS[model]()
+    return MODELS[model](learner=learner)

@@ -29,7 +29,7 @@ class TreeRelevance(ConditionalModel):
 
     Parameters
     ----------
-    learner : Learner, default=BatchLogistic(penalty="cv")
+    learner : Learner or "logistic", "svm", "naive-bayes", "boosting", default=BatchLogistic(penalty="cv")
     folds : int, default=5
         Folds of the held-out likelihoods when the model is fitted on its own. A detector brings its own folds.
     random_state : int, default=0
@@ -50,7 +50,7 @@ class TreeRelevance(ConditionalModel):
     np.int64(2)
     """
 
-    def __init__(self, learner: Learner | None = None, *, folds: int = 5, random_state: int = 0) -> None:
+    def __init__(self, learner: Learner | str | None = None, *, folds: int = 5, random_state: int = 0) -> None:
         super().__init__(learner)
         self.folds = folds
         self.random_state = random_state
