@@ -68,10 +68,10 @@ class UnknownNameError(ParameterError):
     mcode.errors.UnknownNameError: score must be one of 'complement', 'norm' or an instance; got 'complment'. ...
     """
 
-    def __init__(self, parameter: str, came: object, known: Iterable[str]) -> None:
+    def __init__(self, parameter: str, came: object, known: Iterable[str], *, or_instance: bool = True) -> None:
         self.known = sorted(known)
         names = ", ".join(repr(name) for name in self.known)
-        super().__init__(parameter, came, f"one of {names} or an instance")
+        super().__init__(parameter, came, f"one of {names}" + (" or an instance" if or_instance else ""))
         self.args = (parameter, came, self.known)
 
     def __str__(self) -> str:

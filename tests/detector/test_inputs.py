@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import mcode
 from mcode import MCODE, JointDetector
-from mcode.errors import McodeError
+from mcode.errors import InputError, McodeError, ParameterError
 from mcode.models import BatchLogistic, BinaryRelevance, ClassifierChain, DependentRelevance
 from mcode.models.names import MODELS
 from mcode.scores import NoiseScore, NormScore
@@ -369,3 +369,26 @@ def test_unsorted_sparse_rows_with_repeated_entries_are_read_right_and_left_alon
     np.testing.assert_array_equal(rows.indices, indices)
     np.testing.assert_array_equal(rows.data, data)
     np.testing.assert_allclose(quick().fit(rows.toarray(), Y).outlier_score(rows.toarray(), Y), scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
+def test_features_beyond_single_precision_are_refused(store):
+    with pytest.raises(InputError, match=r"X: it holds .*e\+100; numbers up to 1e\+18 are accepted"):
+        mcode.audit(store(np.full((20, 2), -1e100)), Y[:20])
+
+
+def test_the_halves_of_a_holdout_are_counted_as_the_user_counts():
+    with pytest.raises(InputError, match=r"it has 9 row\(s\) .*half of them are held out, and 5 folds .* need 10"):
+        MCODE(reference="holdout").fit(X[:9], Y[:9])
+
+
+def test_folds_are_checked_also_where_they_are_not_used():
+    with pytest.raises(ParameterError, match="folds must be a whole number"):
+        MCODE("br", "robust", reference="batch", folds=1).fit(X, Y)
+
+
+def test_a_reference_is_named_and_no_instance():
+    with pytest.raises(ParameterError) as caught:
+        MCODE(reference="crossfit").fit(X, Y)
+    assert "instance" not in str(caught.value)
+    assert "'cross-fit'" in str(caught.value)

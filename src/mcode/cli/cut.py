@@ -58,10 +58,5 @@ def flag(found: Audit, request: CutRequest) -> tuple[NDArray[np.intp], Cut]:
 
 
 def expected_false_alarms(found: Audit, rows: NDArray[np.intp]) -> float:
-    """Return how many of the flagged rows ordinary rows would make up: n times the largest p-value among them.
-
-    Of n ordinary rows a share p has a p-value of at most p. It is an upper estimate: not all n rows are ordinary.
-    """
-    if not len(rows):
-        return 0.0
-    return float(min(len(rows), len(found.p_value) * found.p_value[rows].max()))
+    """Return how many of the flagged rows are expected to be right: the sum of their 1 - error probability."""
+    return float((1.0 - found.error_probability[rows]).sum())

@@ -43,28 +43,53 @@ class Audit:
     Attributes
     ----------
     outlier_score : (n,) array, larger = more outlying
-    p_value : (n,) array: the share of ordinary rows that are at least as outlying
-        Ordinary rows are contexts of the table with responses drawn anew from the models.
     error_probability : (n,) array: how likely each row is wrong
     rho : (n, d) array: probability of each observed response given the context and the other responses
-    response_error_probability : (n, d) array: how likely each response is wrong
-    response_p_value : (n, d) array: the share of rows where this response was at least as improbable
     error_rate : float, the share of wrong rows that the probabilities assume
     one_valued : list of str: responses with one value only, scored by their base rate
+
+    `p_value`, `response_error_probability` and `response_p_value` are computed when they are first asked for.
     """
 
     outlier_score: Floats
-    p_value: Floats
     error_probability: Floats
     rho: Floats
-    response_error_probability: Floats
-    response_p_value: Floats
     error_rate: float
     one_valued: list[str]
     codes: Codes = field(repr=False)
     encoding: ResponseEncoding = field(repr=False)
     X: Matrix = field(repr=False)
     space: RhoSpace = field(repr=False)
+    score: Any = field(repr=False)
+    random_state: int = field(repr=False)
+
+    @cached_property
+    def p_value(self) -> Floats:
+        """The share of ordinary rows that are at least as outlying, shape (n,).
+
+        Ordinary rows are contexts of the table with responses drawn anew from the models.
+        """
+        rng = np.random.default_rng(self.random_state)
+        return conformal_p_value(self.outlier_score, ordinary_scores(self.space, self.score, self.X, self.codes, rng))
+
+    @cached_property
+    def response_error_probability(self) -> Floats:
+        """How likely each response is wrong, shape (n, d)."""
+        return self._response_errors(np.arange(len(self.codes)))
+
+    @cached_property
+    def response_p_value(self) -> Floats:
+        """The share of rows where the response was at least as improbable, shape (n, d)."""
+        return np.column_stack([own_p_value(-column) for column in self.rho.T])
+
+    def _response_errors(self, rows: NDArray[np.intp]) -> Floats:
+        """Return how likely each response of some rows is wrong; no other row is read for it."""
+        if "response_error_probability" in self.__dict__:
+            return np.asarray(self.response_error_probability[rows])
+        X = self.X[rows]
+        panel = self.space.out_of_fold(X, self.codes[rows], rows)
+        blame = ratio_score(self.score, panel).response_blame(panel)
+        return self.error_probability[rows, None] * blame_out_of_fold(self.space, X, panel, blame, rows)
 
     @property
     def ranking(self) -> NDArray[np.intp]:
@@ -74,13 +99,16 @@ class Audit:
     def flagged(self, fdr: float = 0.1) -> NDArray[np.intp]:
         """Return the most suspicious rows, of which an expected share of at most `fdr` is right after all.
 
-        A row has to pass twice: by its p-value (Benjamini & Hochberg 1995), which is exact where the models describe
-        the table, and by its error probability, whose mean of 1 - error_probability over the flagged rows may be `fdr`
-        at most, and which has seen what right rows of the table look like where the models do not.
+        The mean of 1 - error_probability over the flagged rows is at most `fdr`. A learned score has compared the rows
+        of this very table with errors, so its probabilities decide alone. With any other score they rest on an assumed
+        share of wrong rows, and a row also has to pass by its p-value (Benjamini & Hochberg 1995). Measured by
+        benchmarks/cut.py.
         """
         if not is_share(fdr):
             raise ParameterError("fdr", fdr, "a number between 0 and 1")
-        passed = false_discovery_cut(self.p_value, fdr) & posterior_cut(self.error_probability, fdr)
+        passed = posterior_cut(self.error_probability, fdr)
+        if not isinstance(self.score, LearnedScore):
+            passed &= false_discovery_cut(self.p_value, fdr)
         return self.ranking[passed[self.ranking]]
 
     def explain(self, row: int, **options: Any) -> Any:
@@ -114,7 +142,7 @@ class Audit:
             error_probability=self.error_probability[at],
             rank=rank[at],
             rho=self.rho[at],
-            response_error_probability=self.response_error_probability[at],
+            response_error_probability=self._response_errors(at),
             response_p_value=self.response_p_value[at],
             judges=judges_of_folds(self.space, at),
         )
@@ -131,7 +159,7 @@ class Audit:
         """
         pandas = require("pandas", extra="tables")
         rows = self.ranking[:top]
-        worst = self.response_error_probability[rows].argmax(axis=1)
+        worst = self._response_errors(rows).argmax(axis=1)
         observed = self.encoding.decode(self.codes[rows])[np.arange(len(rows)), worst]
         rho = self.rho[rows, worst]
         likelier = self.codes[rows].copy()
@@ -209,28 +237,26 @@ def audit(
     log_ratio = fitted_score.against_right_rows(scores) if learned else ratio.log_likelihood_ratio(panel)
     rate = assumed_error_rate(error_rate, ratio)
     probability = posterior(log_ratio, rate)
-    log_rho = panel.views["model"]
-    ordinary = ordinary_scores(space, fitted_score, features, codes, np.random.default_rng(random_state))
-    blame = blame_out_of_fold(space, features, panel, ratio.response_blame(panel))
     return Audit(
         outlier_score=scores,
-        p_value=conformal_p_value(scores, ordinary),
         error_probability=probability,
         rho=panel.rho,
-        response_error_probability=probability[:, None] * blame,
-        response_p_value=np.column_stack([own_p_value(-log_rho[:, j]) for j in range(log_rho.shape[1])]),
         error_rate=rate,
         one_valued=[encoding.names[j] for j in np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))],
         codes=codes.copy(),  # the table is the caller's, who may change it
         encoding=encoding,
         X=features,
         space=space,
+        score=fitted_score,
+        random_state=random_state,
     )
 
 
-def blame_out_of_fold(space: RhoSpace, X: Matrix, panel: Panel, blame: Floats) -> Floats:
-    """Return the blame of each response, most of it on the one whose change explains most."""
+def blame_out_of_fold(
+    space: RhoSpace, X: Matrix, panel: Panel, blame: Floats, rows: NDArray[np.intp] | None = None
+) -> Floats:
+    """Return the blame of each response of all rows or `rows`, most of it on the one whose change explains most."""
     out = np.empty_like(blame)
-    for rows, models in judges_of_folds(space, np.arange(len(blame))):
-        out[rows] = named_first(Whole(models, X[rows]), panel.Y[rows], blame[rows])
+    for at, models in judges_of_folds(space, np.arange(len(blame)) if rows is None else rows):
+        out[at] = named_first(Whole(models, X[at]), panel.Y[at], blame[at])
     return out

@@ -102,7 +102,7 @@ class DetectorBase(BaseEstimator, ABC):
     def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
         """Check parameters and training rows, and remember what they look like."""
         if self.reference not in REFERENCES:
-            raise UnknownNameError("reference", self.reference, REFERENCES)
+            raise UnknownNameError("reference", self.reference, REFERENCES, or_instance=False)
         if not is_share(self.alarm_rate):
             raise ParameterError("alarm_rate", self.alarm_rate, "a number between 0 and 1")
         self.encoding_ = ResponseEncoding.of(Y)

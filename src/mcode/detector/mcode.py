@@ -22,9 +22,10 @@ from mcode.detector.reading import (
     ratio_score,
 )
 from mcode.detector.whole import Whole, named_first
+from mcode.errors import InputError
 from mcode.models.conditional import ConditionalModel
 from mcode.models.encoding import Codes
-from mcode.models.folds import stratified_folds
+from mcode.models.folds import check_folds, stratified_folds
 from mcode.models.names import as_model
 from mcode.models.panel import Panel, Reread
 from mcode.ranking import conformal_p_value, own_p_value
@@ -108,6 +109,7 @@ class MCODE(DetectorBase):
         """Learn from past rows: context X of shape (n, m), responses Y of shape (n, d), assumed mostly right."""
         features, codes = self._open(X, Y)
         check_error_rate(self.error_rate)
+        check_folds(self.folds)
         self.score_ = as_score(self.score)
         self.space_ = RhoSpace(as_model(self.model), companions_of(self.score_))
         if self.reference == "batch":
@@ -125,6 +127,11 @@ class MCODE(DetectorBase):
         """Fit the models; read the reference rows by models that did not see them."""
         rng = np.random.default_rng(self.random_state)
         if self.reference == "holdout":
+            if len(Y) < 2 * self.folds:
+                allowed = (
+                    f"half of them are held out, and {self.folds} folds of the others need {2 * self.folds} in all"
+                )
+                raise InputError("X", f"it has {len(Y)} row(s) (n_samples={len(Y)})", allowed)
             half = stratified_folds(Y, 2, rng)
             mine, held = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
             self.space_.fit(X[mine], Y[mine], None, final=True)

@@ -26,14 +26,19 @@ def stratified_folds(Y: Codes, n_folds: int, rng: np.random.Generator) -> NDArra
     (array([2, 2, 2]), array([2, 2, 2]))
     """
     n = len(Y)
-    if not (isinstance(n_folds, int | np.integer) and n_folds >= 2):
-        raise ParameterError("folds", n_folds, "a whole number of at least 2")
+    check_folds(n_folds)
     if n < n_folds:
         raise InputError("X", f"it has {n} row(s) (n_samples={n})", f"{n_folds} folds need at least {n_folds}")
     order = rng.permutation(n)
     shuffled = np.empty(n, dtype=np.intp)
     shuffled[order] = _deal(np.ascontiguousarray(Y[order]), n_folds)
     return shuffled
+
+
+def check_folds(n_folds: object) -> None:
+    """Refuse what is no number of folds."""
+    if not (isinstance(n_folds, int | np.integer) and n_folds >= 2):
+        raise ParameterError("folds", n_folds, "a whole number of at least 2")
 
 
 @njit(cache=True)

@@ -44,7 +44,8 @@ class CrossFit:
         out = np.empty(Y.shape)
         for f, conditionals in enumerate(self.folds):
             mine = np.flatnonzero(fold == f)
-            out[mine] = conditionals.log_proba(X[mine], Y[mine])
+            if len(mine):  # some rows may all be of other folds
+                out[mine] = conditionals.log_proba(X[mine], Y[mine])
         return out
 
 

@@ -28,7 +28,7 @@ def cut_line(cut: Cut) -> str:
     Examples
     --------
     >>> cut_line(Cut("fdr", 0.1, 40, 2.6))
-    '40 rows are flagged at a false-discovery rate of 10 %; expect at most about 3 false alarms among them.'
+    '40 rows are flagged at a false-discovery rate of 10 %; expect about 3 false alarms among them.'
     >>> cut_line(Cut("fdr", 0.1, 0, 0.0))
     'No row is flagged at a false-discovery rate of 10 %.'
     """
@@ -52,7 +52,7 @@ def share_line(summary: Summary) -> str:
 def _about(alarms: float) -> str:
     if alarms < 0.5:
         return "hardly a false alarm"
-    return f"at most about {count_of(round(alarms), 'false alarm')}"
+    return f"about {count_of(round(alarms), 'false alarm')}"
 
 
 def _listed(names: tuple[str, ...]) -> str:
