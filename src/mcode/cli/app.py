@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 
 import mcode
+from mcode.cli.apply import apply
 from mcode.cli.audit import audit
 from mcode.cli.demo import demo
 from mcode.cli.experiment import experiment
 from mcode.cli.explain import explain
 from mcode.cli.fit import fit
 from mcode.cli.info import info
+from mcode.cli.review import review
 from mcode.cli.score import score
 
 ABOUT = """Find rows whose responses do not fit their context: which one is wrong, why, and what it should have been.
@@ -50,5 +52,5 @@ def start(
 
 
 start.__doc__ = ABOUT
-for command in (audit, fit, score, explain, info, demo, experiment):
+for command in (audit, review, apply, fit, score, explain, info, demo, experiment):
     app.command()(command)

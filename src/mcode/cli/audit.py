@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +11,17 @@ from mcode.cli import options as o
 from mcode.cli.auditing import Audited, run_audit, show, write_results
 from mcode.cli.console import FOUND, session
 from mcode.cli.cut import CutRequest
+from mcode.cli.reviewing import (
+    QUEUE,
+    SERVER,
+    DatabaseUrl,
+    NoOpen,
+    Port,
+    make_project,
+    need_web,
+    open_database,
+    serve_project,
+)
 from mcode.cli.writing import WRITERS, check_output
 from mcode.errors import ParameterError
 
@@ -80,6 +91,28 @@ def audit(
             rich_help_panel=o.OUTPUT,
         ),
     ] = None,
+    review: Annotated[
+        bool,
+        typer.Option("--review", help="Make a review project and open its page.", rich_help_panel=SERVER),
+    ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            "--project",
+            metavar="PROJECT",
+            help="The project's file; FILE.review in this folder by default.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
+    queue: Annotated[
+        int,
+        typer.Option(
+            "--queue", metavar="N", help="How many of the most suspicious rows to review.", rich_help_panel=SERVER
+        ),
+    ] = QUEUE,
+    database: DatabaseUrl = None,
+    port: Port = None,
+    no_open: NoOpen = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -96,15 +129,32 @@ def audit(
         check_fail_above(fail_above)
         check_output(out, inputs=(file,), suffixes=tuple(WRITERS))
         check_output(report, inputs=(file,), suffixes=(".html", ".htm"))
+        if queue < 1:
+            raise ParameterError("--queue", queue, "a whole number of at least 1")
+        place = project or Path(f"{file.name}.review")
+        store = _store_of_review(place, database) if review else None
         with screen.progress():
             data = o.read_table(file, labels, id, ignore, tags_column, separator, drop_missing_labels, encoding)
             audited = run_audit(data, request, model=model, learner=learner, score=score, folds=folds, seed=seed)
             write_results(audited, out, report)
+            if store is not None:
+                auditing = {"model": model, "score": score, "folds": folds, "random_state": seed}
+                reading: dict[str, Any] = {
+                    "missing_labels": "drop" if drop_missing_labels else "refuse",
+                    "encoding": encoding,
+                }
+                reading |= {"ignore": o.split_names(ignore)}
+                made = make_project(audited, store, file, reading=reading, auditing=auditing, queue=queue)
         show(screen, audited, show_rows)
         screen.emit(audited.to_dict())
         for path in (out, report):
             if path is not None:
                 screen.note(f"written: {path}")
+        if store is not None:
+            from mcode.web.server import Door
+
+            screen.note(f"project: {store.name}")
+            serve_project(screen, made, Door(port=port), open_browser=not no_open)
         if _worst(audited) > (1.0 if fail_above is None else fail_above):
             raise typer.Exit(FOUND)
 
@@ -117,3 +167,14 @@ def check_fail_above(fail_above: float | None) -> None:
 
 def _worst(audited: Audited) -> float:
     return float(audited.found.error_probability.max())
+
+
+def _store_of_review(project: Path, url: str | None) -> Any:
+    """Return where the review shall be kept, before any work is done; a project with verdicts is never replaced."""
+    need_web()
+    check_output(project)
+    from mcode.web.project import check_free
+
+    store = open_database(project, url)
+    check_free(store)
+    return store
