@@ -66,7 +66,7 @@ def project(project_file):
 @pytest.fixture(scope="session")
 def postgres():
     """Return the address of a PostgreSQL server that runs as long as the tests do."""
-    with running_server() as address:
+    with running_server("-c", "fsync=off") as address:  # durability has a server of its own
         yield address
 
 

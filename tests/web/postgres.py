@@ -44,8 +44,8 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running_server():
-    """Give the address of a server with durable settings, as they are by default."""
+def running_server(*settings):
+    """Give the address of a server with its usual settings, which are durable, and those given."""
     folder, user, port = programs(), not_root(), free_port()
     home = Path(tempfile.mkdtemp(prefix="mcode-pg-", dir="/tmp"))
     if user is not None:
@@ -59,7 +59,7 @@ def running_server():
         **options,
     )
     server = subprocess.Popen(
-        [folder / "postgres", "-D", data, "-p", str(port), "-k", home, "-c", "listen_addresses=127.0.0.1"],
+        [folder / "postgres", "-D", data, "-p", str(port), "-k", home, "-c", "listen_addresses=127.0.0.1", *settings],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         **options,
@@ -69,8 +69,8 @@ def running_server():
         wait_for(address)
         yield address
     finally:
-        server.send_signal(signal.SIGINT)  # SIGTERM would wait for every connection
-        server.wait(20)
+        server.send_signal(signal.SIGQUIT)  # at once: SIGTERM would wait for every connection
+        server.wait(60)
         shutil.rmtree(home, ignore_errors=True)
 
 
