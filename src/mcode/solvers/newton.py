@@ -26,6 +26,7 @@ LANES = 8  # columns leave in multiples of this, so that the vector loops stay f
 SHRINK_AT = 0.5  # share of live columns at which a block inside the conjugate gradients is packed anew
 MAX_CONJUGATE_STEPS = 200
 MAX_SHORTER_STEPS = 25
+MOST_SLOW = 2  # steps in a row without progress; a single one may be one of the few that the conjugate gradients left
 STILL_STEEP = 0.75  # a shortened step may go further while the slope is steeper than this share of the initial one
 STEEP_AT_THE_END = 0.25  # a step is accepted when the slope at its end is at most this share of the initial one
 
@@ -64,7 +65,7 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
     """
     W = np.array(start, dtype=objective.dtype, order="C")
     n_iter = np.zeros(W.shape[1], dtype=np.intp)
-    relative = np.full(W.shape[1], np.inf)
+    relative, slow = np.full(W.shape[1], np.inf), np.zeros(W.shape[1], dtype=np.intp)
     batch = np.arange(W.shape[1])  # the columns still worked on
     point, before = objective.at(W), relative.copy()
 
@@ -72,8 +73,8 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
         # 1. converged columns leave the batch, and so do those that rounding keeps from coming closer
         now = np.sqrt(column_dots(point.gradient, point.gradient)) / scale[batch]
         relative[batch] = now
-        stuck = (now > 0.7 * before) & (before < 1e-3)
-        moving = (now > tolerance[batch]) & ~stuck & (n_iter[batch] < max_iter)
+        slow[batch] = np.where((now > 0.7 * before) & (before < 1e-3), slow[batch] + 1, 0)
+        moving = (now > tolerance[batch]) & (slow[batch] < MOST_SLOW) & (n_iter[batch] < max_iter)
         if not moving.any():
             break
         keep = _whole_lanes(moving, now)
