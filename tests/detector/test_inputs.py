@@ -226,7 +226,6 @@ BAD_TABLES = {
         "Y: column '0' has 3 different values ('a', 'b', 'c', ...)",
     ),
     "continuous": (lambda: (X, X), "Y: row 0, column '0' holds 0.12573"),
-    "NaN in Y": (lambda: (X, np.where(np.arange(60) == 9, np.nan, 1.0)), "Y: row 9, column '0' is missing (NaN); fill"),
     "no rows": (lambda: (X[:0], Y[:0]), "Y: it is empty (shape (0, 4)); at least one row and one response are needed."),
     "no rows in X": (
         lambda: (X[:0], Y),

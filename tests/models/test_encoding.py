@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mcode.errors import InputError
-from mcode.models.encoding import ResponseEncoding
+from mcode.models.encoding import MISSING, ResponseEncoding, one_valued
 
 CODES = np.array([[0, 1, 1], [1, 0, 1], [0, 0, 0]], dtype=np.uint8)
 TEXT = np.array(["no", "yes"])[CODES]
@@ -91,12 +91,6 @@ REFUSED = {
     "negative": (np.array([[-1], [1]]), "Y: row 0, column '0' holds -1; each response may have two values"),
     "named": (pd.DataFrame({"a": [0, 1], "b": [1, 7]}), "Y: row 1, column 'b' holds 7; each response may have two"),
     "three texts": (np.array([["a"], ["b"], ["c"]]), "Y: column '0' has 3 different values ('a', 'b', 'c', ...)"),
-    "NaN": (np.array([[0.0], [np.nan]]), "Y: row 1, column '0' is missing (NaN); fill or drop"),
-    "None among numbers": (np.array([[0], [None]], object), "Y: row 1, column '0' is missing (NaN); fill or drop"),
-    "None among texts": (np.array([["a"], [None]], object), "Y: row 1, column '0' is missing (NaN); fill or drop"),
-    "pandas NA": (pd.DataFrame({"a": [True, None]}, dtype="boolean"), "Y: row 1, column 'a' is missing (NaN)"),
-    "pandas text NA": (pd.DataFrame({"a": ["x", None]}, dtype="string"), "Y: row 1, column 'a' is missing (NaN)"),
-    "polars null": (pl.DataFrame({"a": [True, None]}), "Y: row 1, column 'a' is missing (NaN)"),
     "mixed types": (np.array([["a"], [1]], object), "Y: column '0' mixes values of different types; each response may"),
     "three dimensions": (np.zeros((2, 2, 2)), "Y: it has 3 dimensions; a table of rows and responses is expected"),
     "no rows": (np.zeros((0, 2)), "Y: it is empty (shape (0, 2)); at least one row and one response are needed"),
@@ -124,7 +118,6 @@ def test_anything_else_is_refused_in_one_sentence(name):
         (CODES, np.array([[0.0, 1.0, 0.5]]), "Y: row 0, column '2' holds 0.5; its values are [0, 1]."),
         (CODES, np.array([["no", "no", "no"]]), "Y: column '0' mixes numbers with other values; each response may"),
         (TEXT, np.array([["no", "si", "no"]]), "Y: row 0, column '1' holds 'si'; its values are ['no', 'yes']"),
-        (CODES, np.array([[0.0, np.nan, 0.0]]), "Y: row 0, column '1' is missing (NaN); fill or drop"),
     ],
 )
 def test_a_value_that_was_not_there_in_training_is_refused(fitted, scored, sentence):
@@ -132,3 +125,33 @@ def test_a_value_that_was_not_there_in_training_is_refused(fitted, scored, sente
     with pytest.raises(InputError) as caught:
         encoding.encode(scored)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array([[0.0], [np.nan], [1.0]]),
+        np.array([[0], [None], [1]], object),
+        np.array([["a"], [None], ["b"]], object),
+        pd.DataFrame({"a": [False, None, True]}, dtype="boolean"),
+        pd.DataFrame({"a": ["x", None, "y"]}, dtype="string"),
+        pl.DataFrame({"a": [False, None, True]}),
+        np.array([[0], [MISSING], [1]], np.uint8),
+    ],
+    ids=["NaN", "None among numbers", "None among texts", "pandas NA", "pandas text NA", "polars null", "codes"],
+)
+def test_a_missing_response_has_a_code_of_its_own(table):
+    encoding = ResponseEncoding.of(table)
+    codes = encoding.encode(table)
+    assert codes.ravel().tolist() == [0, MISSING, 1]
+    assert encoding.decode(codes)[1, 0] is None
+    assert encoding.decode(codes)[0, 0] == encoding.values[0][0]
+
+
+def test_a_response_that_is_never_known_is_refused():
+    with pytest.raises(InputError, match="column '0' has no known value; leave the column out"):
+        ResponseEncoding.of(np.array([[np.nan], [np.nan]]))
+
+
+def test_responses_with_one_known_value_are_named():
+    assert one_valued(np.array([[0, 1, 0], [MISSING, MISSING, 1]], np.uint8), ["a", "b", "c"]) == ["a", "b"]

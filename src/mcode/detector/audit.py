@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode._optional import require
 from mcode.detector.elsewhere import room_of
-from mcode.detector.judged import Judged, Typical, explain, judges_of_folds
+from mcode.detector.judged import Judged, Typical, explain, judges_of_folds, known_of
 from mcode.detector.reading import (
     assumed_error_rate,
     check_error_rate,
@@ -26,7 +26,7 @@ from mcode.detector.redraw import ordinary_scores
 from mcode.detector.whole import Whole, named_first
 from mcode.errors import InputError, ParameterError
 from mcode.models.conditional import ConditionalModel, check_rows
-from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
 from mcode.models.folds import stratified_folds
 from mcode.models.names import as_model
 from mcode.models.panel import Panel
@@ -34,6 +34,16 @@ from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_
 from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
 from mcode.spaces.rho import RhoSpace
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """The most likely value of a response that is missing."""
+
+    row: int
+    response: str
+    value: Any
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ class Audit:
         judged = Judged(
             row=at,
             X=self.X[at],
-            codes=self.codes[at],
+            codes=self.space.filled(self.X[at], self.codes[at], at),
             encoding=self.encoding,
             typical=self._typical,
             score=self.outlier_score[at],
@@ -145,8 +155,24 @@ class Audit:
             response_error_probability=self._response_errors(at),
             response_p_value=self.response_p_value[at],
             judges=judges_of_folds(self.space, at),
+            known=known_of(self.codes[at]),
         )
         return explain(judged, **options)
+
+    def suggestions(self) -> list[Suggestion]:
+        """Return the most likely value of each missing response, and how likely it is, most certain first.
+
+        Given the context and the other responses, by models that never saw the row.
+        """
+        rows = np.flatnonzero((self.codes == MISSING).any(axis=1))
+        filled = self.space.filled(self.X[rows], self.codes[rows], rows)
+        rho = self.space.out_of_fold(self.X[rows], filled, rows).rho
+        values = self.encoding.decode(filled)
+        found = [
+            Suggestion(int(rows[i]), self.encoding.names[j], values[i, j], float(rho[i, j]))
+            for i, j in np.argwhere(self.codes[rows] == MISSING)
+        ]
+        return sorted(found, key=lambda suggestion: -suggestion.probability)
 
     @cached_property
     def _typical(self) -> Typical:
@@ -194,7 +220,7 @@ def audit(
     ----------
     X : context, (n, m): NumPy or SciPy sparse matrix, pandas or polars table of numbers
         Dask arrays and dataframes are audited where they are; see docs/scale.md.
-    Y : responses, (n, d): booleans, 0/1, or two text values per column
+    Y : responses, (n, d): booleans, 0/1, or two text values per column; NaN or None where one is missing
     model : "dbr", "chain", "br", "tree", "chain-ensemble", "mixture" or a ConditionalModel, default="dbr"
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"
@@ -242,7 +268,7 @@ def audit(
         error_probability=probability,
         rho=panel.rho,
         error_rate=rate,
-        one_valued=[encoding.names[j] for j in np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))],
+        one_valued=one_valued(codes, encoding.names),
         codes=codes.copy(),  # the table is the caller's, who may change it
         encoding=encoding,
         X=features,
@@ -259,4 +285,4 @@ def blame_out_of_fold(
     out = np.empty_like(blame)
     for at, models in judges_of_folds(space, np.arange(len(blame)) if rows is None else rows):
         out[at] = named_first(Whole(models, X[at]), panel.Y[at], blame[at])
-    return out
+    return out if panel.known is None else out * panel.known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats, Matrix, TableLike
 from mcode.detector.elsewhere import anywhere
-from mcode.errors import ParameterError, UnknownNameError
+from mcode.errors import InputError, ParameterError, UnknownNameError
 from mcode.models.conditional import check_rows
-from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
+from mcode.models.missing import has_missing
 from mcode.ranking import conformal_p_value, is_share, own_p_value, percentile_rank
 
 Reference = Literal["cross-fit", "holdout", "batch"]
@@ -39,6 +40,7 @@ class DetectorBase(BaseEstimator, ABC):
     reference: Reference
     alarm_rate: float
     reference_score_: Floats | None
+    accepts_missing: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Tags:
         """Say what is accepted: sparse rows, and a table of responses that is always needed."""
@@ -106,12 +108,22 @@ class DetectorBase(BaseEstimator, ABC):
         if not is_share(self.alarm_rate):
             raise ParameterError("alarm_rate", self.alarm_rate, "a number between 0 and 1")
         self.encoding_ = ResponseEncoding.of(Y)
-        features, codes = check_rows(X, Y, self.encoding_)
+        features, codes = self._known(check_rows(X, Y, self.encoding_))
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
-        constant = np.flatnonzero(codes.min(axis=0) == codes.max(axis=0))
-        self.one_valued_ = [self.encoding_.names[j] for j in constant]
+        self.one_valued_ = one_valued(codes, self.encoding_.names)
         return features, codes
 
     def _check(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
         check_is_fitted(self, "score_")
-        return check_rows(X, Y, self.encoding_, self.n_features_in_)
+        return self._known(check_rows(X, Y, self.encoding_, self.n_features_in_))
+
+    def _known(self, rows: tuple[Matrix, Codes]) -> tuple[Matrix, Codes]:
+        """Refuse missing responses where the detector has no rule for them."""
+        if not self.accepts_missing and has_missing(rows[1]):
+            row, column = (int(at[0]) for at in np.nonzero(rows[1] == MISSING))
+            raise InputError(
+                "Y",
+                f"row {row}, column {self.encoding_.names[column]!r} is missing",
+                "fill or drop rows with missing responses, or use MCODE, which accepts them",
+            )
+        return rows

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
-from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.encoding import MISSING, Codes, ResponseEncoding
 from mcode.models.learners import Conditionals
 from mcode.spaces.rho import RhoSpace
 
@@ -43,7 +43,8 @@ class Typical:
         >>> Typical.of(np.array([[0.0, 2.0], [1.0, 4.0]]), np.array([[0], [1]], dtype=np.uint8))
         Typical(features=array([0.5, 3. ]), binary=array([ True, False]), responses=array([0.5]))
         """
-        responses = Y.mean(axis=0, dtype=np.float64)
+        known = Y != MISSING
+        responses = np.where(known, Y, 0).sum(axis=0, dtype=np.float64) / np.maximum(known.sum(axis=0), 1)
         if sp.issparse(X):
             other = np.bincount(X.indices, weights=(X.data != 1) & (X.data != 0), minlength=X.shape[1])
             return cls(np.zeros(X.shape[1]), other == 0, responses)
@@ -66,6 +67,7 @@ class Judged:
     rho, response_error_probability, response_p_value : (n, d) arrays
     judges : list of pairs (places in these arrays, conditionals by name)
         Which models judged which rows; those of an audit never saw the rows they judge.
+    known : (n, d) boolean array, or None where no response is missing
     """
 
     row: NDArray[np.intp]
@@ -81,6 +83,7 @@ class Judged:
     response_error_probability: Floats
     response_p_value: Floats
     judges: Sequence[tuple[NDArray[np.intp], Mapping[str, Conditionals]]]
+    known: NDArray[np.bool_] | None = None
 
 
 # Makes one finding of each judged row; keyword options say how features and rows are called.
@@ -97,6 +100,12 @@ def register_explainer(explainer: Explainer) -> None:
 def explain(judged: Judged, **options: Any) -> Any:
     """Ask the registered explainer; `import mcode` registers `mcode.explain.explain_rows`."""
     return _explainers[0](judged, **options)
+
+
+def known_of(codes: Codes) -> NDArray[np.bool_] | None:
+    """Return which responses are known, or None where all are."""
+    known = codes != MISSING
+    return None if known.all() else known
 
 
 def judges_of_folds(

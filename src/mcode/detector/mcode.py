@@ -98,6 +98,8 @@ class MCODE(DetectorBase):
         self.alarm_rate = alarm_rate
         self.random_state = random_state
 
+    accepts_missing = True
+
     def __sklearn_tags__(self) -> Tags:
         """Say what is accepted, and that rows are transformed: into rho."""
         tags = super().__sklearn_tags__()
@@ -192,7 +194,8 @@ class MCODE(DetectorBase):
             self._calibrate(panel)
         row = posterior(self.ratio_score_.log_likelihood_ratio(panel), self.error_rate_)
         whole = Whole(judges_of_all(self.space_, len(codes))[0][1], features)
-        return row, named_first(whole, codes, self.ratio_score_.response_blame(panel))
+        blame = named_first(whole, panel.Y, self.ratio_score_.response_blame(panel))
+        return row, blame if panel.known is None else blame * panel.known
 
     @anywhere
     def explain(self, X: TableLike, Y: TableLike, **options: Any) -> Any:
@@ -211,19 +214,21 @@ class MCODE(DetectorBase):
         order = np.argsort(-scores, kind="stable")
         rank = np.empty(len(scores), np.intp)
         rank[order] = np.arange(1, len(scores) + 1)
+        panel = self.space_.panel(features, codes)
         judged = Judged(
             row=np.arange(len(scores)),
             X=features,
-            codes=codes,
+            codes=panel.Y,
             encoding=self.encoding_,
             typical=self.typical_,
             score=scores,
             p_value=own_p_value(scores) if self.reference_score_ is None else self._p_value_of(scores),
             error_probability=row,
             rank=rank,
-            rho=self.space_.panel(features, codes).rho,
+            rho=panel.rho,
             response_error_probability=row[:, None] * blame,
             response_p_value=self.response_p_value(X, Y),
             judges=judges_of_all(self.space_, len(scores)),
+            known=panel.known,
         )
         return explain(judged, **options)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
 from mcode.detector.reading import apply_score
-from mcode.models.encoding import Codes
+from mcode.models.encoding import MISSING, Codes
 from mcode.models.learners import Conditionals
 from mcode.models.logistic import LinearConditionals
 from mcode.models.mixture import MixtureConditionals
@@ -57,10 +57,12 @@ def _redraw_out_of_fold(
 ) -> Panel:
     cross, parents = space.cross[name], space.models[name].parents_
     drawn = Y[rows]
+    missing = drawn == MISSING  # ordinary rows lack what the rows of the table lack
+    drawn[missing] = 0
     for f, conditionals in enumerate(cross.folds):
         mine = np.flatnonzero(cross.fold_of_row[rows] == f)
         drawn[mine] = redraw(conditionals, parents, X[rows[mine]], drawn[mine], rng)
-    return space.out_of_fold(X[rows], drawn, rows)
+    return space.out_of_fold(X[rows], np.where(missing, MISSING, drawn).astype(np.uint8), rows)
 
 
 def drawing_order(parents: Parents) -> tuple[list[int], bool]:

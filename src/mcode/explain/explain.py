@@ -91,8 +91,15 @@ class _Row:
         )
 
     def _change(self, j: int) -> Change:
-        value = self.labels.response_value
-        return Change(self.judged.encoding.names[j], value(j, int(self.observed[j])), value(j, int(self.repaired[j])))
+        return Change(
+            self.judged.encoding.names[j], self._recorded(j), self.labels.response_value(j, int(self.repaired[j]))
+        )
+
+    def _recorded(self, j: int) -> Value:
+        """Return what the table holds; None where the response is missing."""
+        if self.judged.known is not None and not self.judged.known[self.place, j]:
+            return None
+        return self.labels.response_value(j, int(self.observed[j]))
 
     def _response(self, j: int, first: int, changed: np.ndarray[Any, Any]) -> ResponseFinding:
         judged, at = self.judged, self.place
@@ -100,7 +107,7 @@ class _Row:
         observed = int(self.observed[j])
         expected = int(self.repaired[j]) if changed[j] or rho >= SUSPICIOUS else 1 - observed
         name = judged.encoding.names[j]
-        shown = self.labels.response_value(j, observed), self.labels.response_value(j, expected)
+        shown = self._recorded(j), self.labels.response_value(j, expected)
         evidence: tuple[Evidence, ...] = ()
         said = ""
         if j == first or changed[j] or rho < SUSPICIOUS:

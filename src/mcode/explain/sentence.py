@@ -56,6 +56,8 @@ def percent(probability: float) -> str:
 
 def _word(value: Value) -> str:
     present = is_present(value)
+    if value is None:
+        return "missing"
     return str(value) if present is None else ("present" if present else "absent")
 
 

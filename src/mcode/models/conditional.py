@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from mcode._arrays import Floats, Matrix, TableLike, check_matrix
 from mcode.errors import InputError
 from mcode.models import parents as see
-from mcode.models.encoding import Codes, ResponseEncoding
+from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
+from mcode.models.folds import stratified_folds
 from mcode.models.learner_names import as_learner
 from mcode.models.learners import Conditionals, CrossFit, Learner
 from mcode.models.logistic import BatchLogistic, LinearConditionals
+from mcode.models.missing import fill_for_training, has_missing, log_proba_of_known
 
 LARGEST = 1e18  # of a feature: its square is still a number in single precision
 
@@ -47,15 +49,16 @@ class ConditionalModel(BaseEstimator, ABC):
 
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Fit on context X of shape (n, m) and responses Y of shape (n, d)."""
-        features, codes = self._open(X, Y, None)
-        self.conditionals_: Conditionals | None = self._learner().fit(features, codes, self.parents_)
+        features, codes, known = self._open(X, Y, None)
+        self.conditionals_: Conditionals | None = self._learner().fit(features, codes, self.parents_, **known)
         return self
 
     def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
         """Fit every fold, and all rows as well where `final` asks for it; return the models of the folds."""
         folds = np.asarray(fold_of_row)
-        features, codes = self._open(X, Y, folds)
-        cross, self.conditionals_ = self._learner().cross_fit(features, codes, self.parents_, folds, final=final)
+        features, codes, known = self._open(X, Y, folds)
+        learner = self._learner()
+        cross, self.conditionals_ = learner.cross_fit(features, codes, self.parents_, folds, final=final, **known)
         return cross
 
     def log_proba(self, X: TableLike, Y: TableLike) -> Floats:
@@ -64,15 +67,26 @@ class ConditionalModel(BaseEstimator, ABC):
         features, codes = check_rows(X, Y, self.encoding_, self.n_features_in_)
         if self.conditionals_ is None:
             raise NotFittedError("This model was cross-fitted with final=False: it has no model for new rows.")
-        return self.conditionals_.log_proba(features, codes)
+        return log_proba_of_known(self.conditionals_, features, codes)
 
-    def _open(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp] | None) -> tuple[Matrix, Codes]:
+    def _open(
+        self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp] | None
+    ) -> tuple[Matrix, Codes, dict[str, NDArray[np.bool_]]]:
+        """Return X, the responses with missing ones filled, and, where there are any, which are known."""
+        features, codes = self._encode(X, Y)
+        known: dict[str, NDArray[np.bool_]] = {}
+        if has_missing(codes):
+            folds = stratified_folds(codes, 5, np.random.default_rng(0)) if fold_of_row is None else fold_of_row
+            known = {"known": codes != MISSING}
+            codes = fill_for_training(as_learner(self.learner), features, codes, folds)
+        self.parents_ = self._choose_parents(features, codes, fold_of_row)
+        return features, codes, known
+
+    def _encode(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = check_rows(X, Y, self.encoding_)
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
-        self.parents_ = self._choose_parents(features, codes, fold_of_row)
-        constant = codes.min(axis=0) == codes.max(axis=0)
-        self.one_valued_ = [self.encoding_.names[j] for j in np.flatnonzero(constant)]
+        self.one_valued_ = one_valued(codes, self.encoding_.names)
         return features, codes
 
     def _learner(self) -> Learner:

@@ -1,4 +1,4 @@
-"""Responses as the user has them <-> codes 0 and 1, checked once."""
+"""Responses as the user has them <-> codes 0 and 1, checked once; a missing response has a code of its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mcode.errors import InputError
 
 Codes: TypeAlias = NDArray[np.uint8]
 
+MISSING = 255  # the code of a response that is not known; a table of bytes may hold it itself
 TWO_VALUES = "each response may have two values (true/false, 0/1 or two texts)"
 
 
@@ -44,7 +45,7 @@ class ResponseEncoding:
         """Learn the values of each column of Y."""
         table = _as_table(Y)
         names = column_names(Y) or [str(j) for j in range(table.shape[1])]
-        if table.dtype == np.uint8 and (table.size == 0 or table.max() <= 1):
+        if table.dtype == np.uint8 and _only_codes(table):
             return cls([np.array([0, 1])] * table.shape[1], names)
         return cls([_values_of(table[:, j], names[j]) for j in range(table.shape[1])], names)
 
@@ -61,8 +62,8 @@ class ResponseEncoding:
                 "Y", f"it has {table.shape[1]} columns", f"the model was fitted on {self.n_responses} responses"
             )
         if table.dtype == np.uint8 and all(v.dtype.kind == "i" for v in self.values):
-            if table.size and table.max() > 1:
-                row, column = (int(at[0]) for at in np.nonzero(table > 1))
+            if not _only_codes(table):
+                row, column = (int(at[0]) for at in np.nonzero((table > 1) & (table != MISSING)))
                 raise InputError(
                     "Y", f"row {row}, column {self.names[column]!r} holds {table[row, column]}", TWO_VALUES
                 )
@@ -73,28 +74,52 @@ class ResponseEncoding:
         return codes
 
     def _encode_column(self, column: NDArray[Any], values: NDArray[Any], name: str) -> Codes:
-        _refuse_missing(_missing(column), name)
+        missing = _missing(column)
+        codes = np.full(len(column), MISSING, np.uint8)
+        there = np.flatnonzero(~missing)
+        column = column[there]
         cells = _numbers(column, name) if values.dtype.kind == "i" else column
         second = cells == values[-1] if len(values) == 2 else cells != values[0]
         known = second | (cells == values[0])
         if not np.all(known):
-            row = int(np.flatnonzero(~np.asarray(known))[0])
+            column, row = column[np.flatnonzero(~np.asarray(known))], int(there[~np.asarray(known)][0])
             raise InputError(
                 "Y",
-                f"row {row}, column {name!r} holds {column[row : row + 1].tolist()[0]!r}",
+                f"row {row}, column {name!r} holds {column[:1].tolist()[0]!r}",
                 f"its values are {list(values.tolist())}",
             )
-        return np.asarray(second).astype(np.uint8)
+        codes[there] = second
+        return codes
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Return the values that the codes stand for, shape (n, d)."""
-        if all(v.dtype.kind == "i" for v in self.values):
+        """Return the values that the codes stand for, shape (n, d); None for a response that is missing."""
+        missing = np.asarray(codes) == MISSING
+        if all(v.dtype.kind == "i" for v in self.values) and not missing.any():
             return np.asarray(codes)
         out = np.empty(codes.shape, object)
         for j, values in enumerate(self.values):
             known = np.array([*values.tolist(), None], object)
-            out[:, j] = known[np.asarray(codes[:, j], np.intp)]
+            out[:, j] = known[np.where(missing[:, j], -1, codes[:, j].astype(np.intp))]
         return out
+
+
+def one_valued(codes: Codes, names: list[str]) -> list[str]:
+    """Return the names of responses of which one value only is known.
+
+    Examples
+    --------
+    >>> one_valued(np.array([[0, 1], [1, 1]], dtype=np.uint8), ["a", "b"])
+    ['b']
+    """
+    lowest = codes.min(axis=0)
+    highest = np.where(codes == MISSING, 0, codes).max(axis=0)
+    return [names[j] for j in np.flatnonzero(lowest >= highest)]
+
+
+def _only_codes(table: NDArray[Any]) -> bool:
+    if table.size == 0 or table.max() <= 1:
+        return True
+    return bool(((table <= 1) | (table == MISSING)).all())
 
 
 def _as_table(Y: object) -> NDArray[Any]:
@@ -127,15 +152,17 @@ def _is_numeric(column: NDArray[Any]) -> bool:
 def _values_of(column: NDArray[Any], name: str) -> NDArray[Any]:
     if _is_numeric(column):
         numbers = _numbers(column, name)
-        _refuse_missing(_missing(numbers), name)
+        _need_one(~_missing(numbers), name)
+        numbers = np.where(_missing(numbers), 0, numbers)
         odd = ~np.isin(numbers, (0, 1))
         if odd.any():
             row = int(np.flatnonzero(odd)[0])
             raise InputError("Y", f"row {row}, column {name!r} holds {column[row]!s}", TWO_VALUES)
         return np.array([0, 1])
-    _refuse_missing(_missing(column), name)
+    missing = _missing(column)
+    _need_one(~missing, name)
     try:
-        values = np.unique(column)
+        values = np.unique(column[~missing])
     except TypeError as error:
         raise InputError("Y", f"column {name!r} mixes values of different types", TWO_VALUES) from error
     if len(values) > 2:
@@ -153,9 +180,6 @@ def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in column], bool)
 
 
-def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            "Y", f"row {row}, column {name!r} is missing (NaN)", "fill or drop rows with missing responses"
-        )
+def _need_one(known: NDArray[np.bool_], name: str) -> None:
+    if not known.any():
+        raise InputError("Y", f"column {name!r} has no known value", "leave the column out, or fill some of its cells")

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mcode.errors import InputError, ParameterError
-from mcode.models.encoding import Codes
+from mcode.models.encoding import MISSING, Codes
 
 
 def stratified_folds(Y: Codes, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -31,7 +31,7 @@ def stratified_folds(Y: Codes, n_folds: int, rng: np.random.Generator) -> NDArra
         raise InputError("X", f"it has {n} row(s) (n_samples={n})", f"{n_folds} folds need at least {n_folds}")
     order = rng.permutation(n)
     shuffled = np.empty(n, dtype=np.intp)
-    shuffled[order] = _deal(np.ascontiguousarray(Y[order]), n_folds)
+    shuffled[order] = _deal(np.where(Y[order] == MISSING, 0, Y[order]).astype(np.uint8), n_folds)
     return shuffled
 
 

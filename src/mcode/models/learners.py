@@ -52,10 +52,17 @@ class CrossFit:
 class Learner(Protocol):
     """Learns all conditionals of a model."""
 
-    def fit(self, X: Matrix, Y: Codes, parents: Parents) -> Conditionals:
-        """Fit on all rows."""
+    def fit(self, X: Matrix, Y: Codes, parents: Parents, *, known: NDArray[np.bool_] | None = None) -> Conditionals:
+        """Fit each response on all rows where it is known; None knows all."""
 
     def cross_fit(
-        self, X: Matrix, Y: Codes, parents: Parents, fold_of_row: NDArray[np.intp], *, final: bool
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool,
+        known: NDArray[np.bool_] | None = None,
     ) -> tuple[CrossFit, Conditionals | None]:
         """Fit every fold, and all rows where `final` asks for it."""

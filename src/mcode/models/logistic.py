@@ -73,23 +73,32 @@ class BatchLogistic(BaseEstimator):
         self.folds = folds
         self.random_state = random_state
 
-    def fit(self, X: Matrix, Y: Codes, parents: Parents) -> LinearConditionals:
-        """Fit on all rows; with penalty="cv" after a search over stratified folds."""
+    def fit(
+        self, X: Matrix, Y: Codes, parents: Parents, *, known: NDArray[np.bool_] | None = None
+    ) -> LinearConditionals:
+        """Fit each response on all rows where it is known; with penalty="cv" after a search over stratified folds."""
         given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
-        task = _task(scaling.apply(X), Y, parents)
+        task = _task(scaling.apply(X), Y, parents, known)
         if given is not None:
             return _finish(task, given, None, scaling, GIVEN_TOLERANCE)
         found = search(task, stratified_folds(Y, self.folds, np.random.default_rng(self.random_state)))
         return _finish(task, found.penalty, _mean_of(found.folds), scaling, SEARCHED_TOLERANCE)
 
     def cross_fit(
-        self, X: Matrix, Y: Codes, parents: Parents, fold_of_row: NDArray[np.intp], *, final: bool
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool,
+        known: NDArray[np.bool_] | None = None,
     ) -> tuple[CrossFit, LinearConditionals | None]:
         """Fit every fold, and all rows where `final` asks for it; the folds serve the search for the penalty too."""
         given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
-        task = _task(scaling.apply(X), Y, parents)
+        task = _task(scaling.apply(X), Y, parents, known)
         if given is not None:
             penalty = given
             folds = run_all([partial(Fold, task, fold_of_row == f, np.float32) for f in range(fold_of_row.max() + 1)])
@@ -254,11 +263,12 @@ def _unsigned(index: Array) -> Array:
     return index.view(f"u{index.itemsize}")
 
 
-def _task(X: Matrix, Y: Codes, parents: Parents) -> Task:
-    """Return what the solver has to fit; responses that nobody sees are no inputs."""
+def _task(X: Matrix, Y: Codes, parents: Parents, known: NDArray[np.bool_] | None) -> Task:
+    """Return what the solver has to fit; responses that nobody sees are no inputs, rows not known have no weight."""
+    weight = None if known is None else known.astype(np.float32)
     if parents.any():
-        return Task(X, Y, Y, parents.T)
-    return Task(X, Y[:, :0], Y, np.ones((0, Y.shape[1]), bool))
+        return Task(X, Y, Y, parents.T, weight)
+    return Task(X, Y[:, :0], Y, np.ones((0, Y.shape[1]), bool), weight)
 
 
 def _mean_of(folds: list[Fold]) -> Array:

@@ -16,10 +16,11 @@ from mcode._progress import advance
 from mcode.errors import ParameterError
 from mcode.models import parents as see
 from mcode.models.conditional import ClassifierChain, ConditionalModel, DependentRelevance, check_rows
-from mcode.models.encoding import Codes
+from mcode.models.encoding import MISSING, Codes
 from mcode.models.folds import stratified_folds
 from mcode.models.full_conditional import full_log_proba
 from mcode.models.learners import Conditionals, CrossFit, Learner
+from mcode.models.missing import fill
 from mcode.models.tree import TreeRelevance
 
 STEPS = 200  # of expectation-maximisation, which has settled long before
@@ -124,7 +125,8 @@ class MixtureModel(ConditionalModel):
 
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Fit every member on context X of shape (n, m) and responses Y of shape (n, d), and weigh them."""
-        features, codes = self._open(X, Y, None)
+        features, codes = self._encode(X, Y)
+        self.parents_ = see.all_others(self.n_responses_)
         if self.weights == "held-out" and len(self._members()) > 1:
             folds = stratified_folds(codes, self.folds, np.random.default_rng(self.random_state))
             self._cross_fit(features, codes, folds, final=True)
@@ -138,15 +140,16 @@ class MixtureModel(ConditionalModel):
 
     def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
         """Fit every fold of every member, and all rows as well where `final` asks for it."""
-        folds = np.asarray(fold_of_row)
-        return self._cross_fit(*self._open(X, Y, folds), folds, final=final)
+        features, codes = self._encode(X, Y)
+        self.parents_ = see.all_others(self.n_responses_)
+        return self._cross_fit(features, codes, np.asarray(fold_of_row), final=final)
 
     def joint_log_proba(self, X: TableLike, Y: TableLike) -> Floats:
         """Return log sum_k w_k P_k(y | x) of what was observed, shape (n,): the averaged joint."""
         check_is_fitted(self, "conditionals_")
         features, codes = check_rows(X, Y, self.encoding_, self.n_features_in_)
         assert isinstance(self.conditionals_, MixtureConditionals)
-        return self.conditionals_.joint_log_proba(features, codes)
+        return self.conditionals_.joint_log_proba(features, fill(self.conditionals_, features, codes))
 
     def _cross_fit(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp], *, final: bool) -> CrossFit:
         self.models_, crosses = [], []
@@ -168,9 +171,10 @@ class MixtureModel(ConditionalModel):
         log_rho = np.empty((len(self.models_), *Y.shape))
         for f, members in enumerate(by_fold):
             mine = np.flatnonzero(fold_of_row == f)
+            filled = fill(members[0].conditionals, X[mine], Y[mine])
             for k, member in enumerate(members):
-                log_rho[k, mine] = full_log_proba(member.conditionals, member.parents, X[mine], Y[mine])
-        return best_weights(log_rho.reshape(len(log_rho), -1))
+                log_rho[k, mine] = full_log_proba(member.conditionals, member.parents, X[mine], filled)
+        return best_weights(log_rho[:, Y != MISSING])
 
     def _settle(self, weights: Floats, *, final: bool = True) -> None:
         self.weights_ = weights

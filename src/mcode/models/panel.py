@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats
-from mcode.models.encoding import Codes
+from mcode.models.encoding import MISSING, Codes
 
 Views: TypeAlias = Mapping[str, Floats]  # log P of each observed response under each of several models, each (n, d)
 
@@ -21,18 +21,25 @@ class Panel:
 
     Attributes
     ----------
-    Y : (n, d) codes of the responses
+    Y : (n, d) codes of the responses; a missing one is at its most likely value
     views : log rho by the name of a model, each (n, d)
         "model" is the detector's own; "br", "chain" and "prior" are binary relevance, a chain, and the same chain
         without the context.
+    known : (n, d) boolean array, or None where no response is missing
     """
 
     Y: Codes
     views: Views
+    known: NDArray[np.bool_] | None = None
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> Panel:
         """Return some of the rows."""
-        return Panel(self.Y[rows], {name: view[rows] for name, view in self.views.items()})
+        known = None if self.known is None else self.known[rows]
+        return Panel(self.Y[rows], {name: view[rows] for name, view in self.views.items()}, known)
+
+    def only_known(self, Y: Codes, rows: NDArray[np.intp]) -> Codes:
+        """Return other responses Y of some rows, missing wherever those of the panel are."""
+        return Y if self.known is None else np.where(self.known[rows], Y, MISSING).astype(np.uint8)
 
     @property
     def rho(self) -> Floats:

@@ -46,27 +46,43 @@ class PerLabel(BaseEstimator):
         self.estimator = estimator
         self.n_jobs = n_jobs
 
-    def fit(self, X: Matrix, Y: Codes, parents: Parents) -> ClassifierConditionals:
-        """Fit every response on all rows."""
-        return self._fit_subsets(X, Y, parents, [np.arange(len(Y))])[0]
+    def fit(
+        self, X: Matrix, Y: Codes, parents: Parents, *, known: NDArray[np.bool_] | None = None
+    ) -> ClassifierConditionals:
+        """Fit every response on all rows where it is known."""
+        return self._fit_subsets(X, Y, parents, [np.arange(len(Y))], known)[0]
 
     def cross_fit(
-        self, X: Matrix, Y: Codes, parents: Parents, fold_of_row: NDArray[np.intp], *, final: bool
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool,
+        known: NDArray[np.bool_] | None = None,
     ) -> tuple[CrossFit, ClassifierConditionals | None]:
         """Fit every fold, and all rows where `final` asks for it."""
         subsets = [np.flatnonzero(fold_of_row != f) for f in range(fold_of_row.max() + 1)]
         everything = [np.arange(len(Y))] if final else []
-        fitted = self._fit_subsets(X, Y, parents, subsets + everything)
+        fitted = self._fit_subsets(X, Y, parents, subsets + everything, known)
         return CrossFit(fold_of_row, fitted[: len(subsets)]), fitted[-1] if final else None
 
     def _fit_subsets(
-        self, X: Matrix, Y: Codes, parents: Parents, subsets: Sequence[NDArray[np.intp]]
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        subsets: Sequence[NDArray[np.intp]],
+        known: NDArray[np.bool_] | None,
     ) -> list[ClassifierConditionals]:
         if not hasattr(self.estimator, "predict_proba"):
             raise ParameterError("estimator", self.estimator, "a classifier with predict_proba")
         d = Y.shape[1]
         jobs = (
-            delayed(_fit_one)(clone(self.estimator), X, Y, rows, parents[j], j) for rows in subsets for j in range(d)
+            delayed(_fit_one)(clone(self.estimator), X, Y, _where_known(subset, known, j), parents[j], j)
+            for subset in subsets
+            for j in range(d)
         )
         fitted = []
         for one in Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs):
@@ -80,6 +96,10 @@ def _inputs(X: Matrix, Y: Codes, parents: NDArray[np.bool_]) -> Matrix:
     return sp.csr_matrix(sp.hstack(parts)) if sp.issparse(X) else np.hstack(parts)
 
 
+def _where_known(rows: NDArray[np.intp], known: NDArray[np.bool_] | None, response: int) -> NDArray[np.intp]:
+    return rows if known is None else rows[known[rows, response]]
+
+
 def _fit_one(
     estimator: Any, X: Matrix, Y: Codes, rows: NDArray[np.intp], parents: NDArray[np.bool_], response: int
 ) -> Any:
@@ -89,7 +109,7 @@ def _fit_one(
     them once, and not a copy of X for each response.
     """
     Z, y = _inputs(X[rows], Y[rows], parents), Y[rows, response]
-    if y.min() == y.max() or Z.shape[1] == 0:
+    if not len(y) or y.min() == y.max() or Z.shape[1] == 0:
         return (float(y.sum()) + 0.5) / (len(y) + 1.0)
     return estimator.fit(Z, y)
 

@@ -15,6 +15,7 @@ from mcode._arrays import Floats
 from mcode._progress import advance
 from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, log_sum_exp
 from mcode.errors import InputError
+from mcode.models.encoding import MISSING
 from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, sample_cells
 from mcode.scores.noise import Errors, weighted
@@ -102,8 +103,8 @@ class LearnedScore(BaseEstimator):
         corrupted, cells, possible = [], [], []
         for h, kind in enumerate(kinds):
             advance("learn what errors look like", h, len(kinds))
-            Y = kind.corrupt(panel.Y, rng)[rows]
-            wrong = panel.Y[rows] != Y
+            Y = panel.only_known(kind.corrupt(panel.Y, rng)[rows], rows)
+            wrong = (panel.Y[rows] != Y) & (Y != MISSING)
             changed = np.flatnonzero(wrong.any(axis=1))
             if not len(changed):
                 continue

@@ -236,6 +236,7 @@ class Fold:
         self.W = self.fit.constant(np.arange(task.n_columns))
         self._design = as_design(self.fit.stack(task.X[self.rows], task.parents[self.rows]))
         self._target = task.target[self.rows]
+        self._weight = None if task.weight is None else task.weight[self.rows]
 
     def coefficients(self) -> Array:
         """Return the coefficients of every column in the task's coordinates."""
@@ -245,7 +246,8 @@ class Fold:
         """Return the loss of every held-out row for some columns with coefficients W."""
         eta = np.empty((len(self.rows), len(columns)), W.dtype)
         self._design.product(np.ascontiguousarray(W), eta)
-        return losses(eta, self._target[:, columns].astype(W.dtype))
+        loss = losses(eta, self._target[:, columns].astype(W.dtype))
+        return loss if self._weight is None else loss * self._weight[:, columns].astype(W.dtype)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
 from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
-from mcode.models.encoding import Codes
+from mcode.models.encoding import MISSING, Codes
 from mcode.models.learners import Conditionals, CrossFit
+from mcode.models.missing import fill, has_missing
 from mcode.models.panel import Panel
 
 # No table of data supports a probability below this; and log(0) would be -infinity.
@@ -69,17 +70,36 @@ class RhoSpace:
 
     def panel(self, X: Matrix, Y: Codes) -> Panel:
         """Look at any rows through the models fitted on all training rows."""
-        return Panel(
-            Y,
-            {name: floored(_fitted(model).log_proba(_context(name, X), Y)) for name, model in self.models.items()},
-        )
+        filled = fill(_fitted(self.models["model"]), X, Y)
+        views = {name: _fitted(model).log_proba(_context(name, X), filled) for name, model in self.models.items()}
+        return _panel(Y, filled, views)
 
     def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
         """Look at training rows (all, or `rows` of them), with responses Y, through models that never saw them."""
-        return Panel(
-            Y,
-            {name: floored(cross.log_proba(_context(name, X), Y, rows)) for name, cross in self.cross.items()},
-        )
+        filled = self.filled(X, Y, rows)
+        views = {name: cross.log_proba(_context(name, X), filled, rows) for name, cross in self.cross.items()}
+        return _panel(Y, filled, views)
+
+    def filled(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Codes:
+        """Return the responses of training rows, missing ones at their most likely value by models that saw others."""
+        if not has_missing(Y):
+            return Y
+        cross, out = self.cross["model"], Y.copy()
+        fold = cross.fold_of_row if rows is None else cross.fold_of_row[rows]
+        for f, conditionals in enumerate(cross.folds):
+            mine = np.flatnonzero(fold == f)
+            out[mine] = fill(conditionals, X[mine], Y[mine])
+        return out
+
+
+def _panel(Y: Codes, filled: Codes, views: dict[str, Floats]) -> Panel:
+    """Return what is seen; a missing cell is certain, so that it adds nothing."""
+    known = None if filled is Y else Y != MISSING
+    for view in views.values():
+        if known is not None:
+            view[~known] = 0.0
+        floored(view)
+    return Panel(filled, views, known)
 
 
 def _fitted(model: ConditionalModel) -> Conditionals:
