@@ -263,7 +263,7 @@ def _unsigned(index: Array) -> Array:
     return index.view(f"u{index.itemsize}")
 
 
-def _task(X: Matrix, Y: Codes, parents: Parents, known: NDArray[np.bool_] | None) -> Task:
+def _task(X: Matrix, Y: Codes, parents: Parents, known: NDArray[np.bool_] | None = None) -> Task:
     """Return what the solver has to fit; responses that nobody sees are no inputs, rows not known have no weight."""
     weight = None if known is None else known.astype(np.float32)
     if parents.any():
