@@ -104,7 +104,8 @@ def test_a_table_with_missing_responses_is_audited(score):
     assert (found.rho[gone] > 1 - 1e-9).all()
     assert (found.response_error_probability[gone] == 0).all()
     if score != "lof":
-        assert np.isin(wrong, found.ranking[:40]).mean() > 0.8
+        places = np.flatnonzero(np.isin(found.ranking, wrong))
+        assert np.median(places) < 45  # of 300 rows, of which many are drawn at odds with the models
     finding = found.explain(int(np.flatnonzero(gone.any(axis=1))[0]))
     assert None in [response.observed for response in finding.responses]
 
