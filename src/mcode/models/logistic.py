@@ -20,7 +20,7 @@ from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
 from mcode.solvers.kernels import add_present, gather, log_likelihood
 from mcode.solvers.path import Fold, Task, fit_all, fit_folds, search
-from mcode.solvers.threads import run_all
+from mcode.solvers.threads import one_blas_thread, run_all
 
 Array = NDArray[Any]
 
@@ -73,6 +73,7 @@ class BatchLogistic(BaseEstimator):
         self.folds = folds
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(
         self, X: Matrix, Y: Codes, parents: Parents, *, known: NDArray[np.bool_] | None = None
     ) -> LinearConditionals:
@@ -85,6 +86,7 @@ class BatchLogistic(BaseEstimator):
         found = search(task, stratified_folds(Y, self.folds, np.random.default_rng(self.random_state)))
         return _finish(task, found.penalty, _mean_of(found.folds), scaling, SEARCHED_TOLERANCE)
 
+    @one_blas_thread()
     def cross_fit(
         self,
         X: Matrix,

@@ -21,8 +21,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix, dense
-from mcode.scores.blas import one_blas_thread
 from mcode.scores.products import squared_lengths
+from mcode.solvers.threads import one_blas_thread
 
 _BLOCK_BYTES = 32 << 20  # of one block of approximate distances, per worker
 _FEWEST_ROWS = 64  # per block: fewer would make the matrix product inefficient

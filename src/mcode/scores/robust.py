@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -11,13 +12,13 @@ import scipy.sparse as sp
 from mcode._arrays import Floats, Matrix, dense
 from mcode.errors import InputError, ParameterError
 from mcode.scores.base import ScoreBase
-from mcode.scores.blas import one_blas_thread
 from mcode.scores.columns import Columns
 from mcode.scores.concentration import Concentrated, concentrate, consistency_factor, reweight
 from mcode.scores.distinct import DistinctRows, distinct_rows
 from mcode.scores.products import inner_products, squared_lengths
 from mcode.scores.scatter import DualRows, DualScatter, PrimalRows, PrimalScatter, Shift
 from mcode.scores.starts import dual_starts, primal_starts
+from mcode.solvers.threads import one_blas_thread
 
 _SMALL_WORK = 1e9  # rows * columns^2 up to which one BLAS thread is faster than several that wait for each other
 _BLOCK = 2_000  # rows scored at once in the dual, where each costs as many numbers as there are support rows
@@ -109,7 +110,7 @@ class RobustScore(ScoreBase):
         self.scatter_: PrimalScatter | DualScatter | None = None
         if n_columns:
             small = table.counts.size * n_columns**2 < _SMALL_WORK
-            with one_blas_thread(when=small):
+            with one_blas_thread() if small else nullcontext():
                 found: Concentrated[PrimalScatter] | Concentrated[DualScatter] = (
                     self._fit_dual(table) if self.dual_ else self._fit_primal(table)
                 )
