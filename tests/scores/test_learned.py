@@ -10,7 +10,7 @@ from mcode.models import BatchLogistic, DependentRelevance
 from mcode.models.folds import stratified_folds
 from mcode.models.panel import Panel
 from mcode.scores import LearnedScore
-from mcode.scores.blame import cell_features
+from mcode.scores.blame import Blame, cell_features
 from mcode.scores.row_features import NAMES, row_features, smoothed_base_rate, spread
 from mcode.spaces.rho import RhoSpace
 from tables import dependent_table
@@ -64,6 +64,11 @@ def features_by_hand(panel, base_rate):
         row += [total["model"] - total["br"]]
         row += [-np.log(np.where(y == 1, base_rate, 1 - base_rate)).sum(), y.sum()]
         row += [max([-np.log(base_rate[j]) for j in np.flatnonzero(y)], default=0.0)]
+        top = int(np.argmin(panel.views["model"][i]))
+        odds = {name: np.log(np.exp(-log_rho[i, top]) - 1) for name, log_rho in panel.views.items()}
+        base = np.log(base_rate[top] / (1 - base_rate[top]))
+        row += [y[top], base, y[top] * base, odds["chain"], odds["br"], odds["prior"]]
+        row += [y[top] * odds["model"], y[top] * odds["br"]]
         rows.append(row)
     return np.array(rows)
 
@@ -87,14 +92,36 @@ def test_features_stay_finite_for_many_impossible_responses():
     assert features[0, NAMES.index("model: noise at 0.1")] == pytest.approx(300 * np.log1p(0.1 * (1e12 - 1)))
 
 
-def test_the_features_of_a_cell_compare_it_with_the_rest_of_its_row():
-    rho = np.array([[0.1, 0.5, 0.9]])
-    panel = Panel(np.array([[1, 0, 1]], np.uint8), dict.fromkeys(("model", "br", "chain", "prior"), np.log(rho)))
-    odds = np.log((1 - rho) / rho)[0]
-    features = cell_features(panel)[0]
-    np.testing.assert_allclose(features[:, 0], odds)
-    np.testing.assert_allclose(features[:, 1], [odds[0] - odds[1], odds[1] - odds[0], odds[2] - odds[0]])
-    np.testing.assert_allclose(features[:, 6], [1, 0, 1])
+def test_the_features_of_a_cell_are_what_each_model_says_of_it():
+    rho = {"model": [[0.1, 0.5]], "chain": [[0.2, 0.5]], "br": [[0.3, 0.5]], "prior": [[0.4, 0.5]]}
+    panel = Panel(np.array([[1, 0]], np.uint8), {name: np.log(value) for name, value in rho.items()})
+    first, second = cell_features(panel, np.array([0.25, 0.5]))[0]
+    odds = np.log([9.0, 4.0, 7 / 3, 1.5])
+    np.testing.assert_allclose(first, [*odds, 1.0, -np.log(3), np.log(9), -np.log(3)])
+    np.testing.assert_allclose(second, np.zeros(8), atol=1e-12)
+
+
+def competition(n, d, weights, seed):
+    """Rows in which one response is wrong, drawn by a softmax of known weights, and what is known of its cells."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, d, 8))
+    one = (features @ weights + rng.gumbel(size=(n, d))).argmax(axis=1)
+    return features, np.arange(d) == one[:, None]
+
+
+def test_blame_finds_the_weights_by_which_one_response_of_each_row_was_made_wrong():
+    weights = np.array([2.0, 0.5, 0.0, -1.0, 0.3, 0.0, 1.0, 0.0])
+    blame = Blame.fit([competition(3000, 5, weights, 0), competition(3000, 5, weights, 1)])
+    np.testing.assert_allclose(blame.w, weights, atol=0.12)
+    np.testing.assert_allclose(blame.calibration, [0.0, 1.0], atol=0.12)  # then the softmax is right as it is
+
+
+def test_blame_adds_up_to_the_number_of_wrong_responses_where_there_are_several():
+    features, wrong = competition(2000, 5, np.array([2.0, 0, 0, 0, 0, 0, 0, 0]), 0)
+    second = ~wrong & (features[:, :, 0] == np.where(wrong, -9, features[:, :, 0]).max(axis=1, keepdims=True))
+    blame = Blame.fit([(features, wrong | second)])
+    assert blame.calibration[0] > 0.2  # more than one response is wrong
+    assert blame.calibration[1] > 0
 
 
 @pytest.mark.parametrize("kind", [Flip(), Flip(3), Add(), Drop(), Mismatch(), Swap()], ids=repr)

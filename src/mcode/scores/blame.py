@@ -4,84 +4,112 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from mcode._arrays import Floats
-from mcode.corruption import log_odds_against
+from mcode.corruption import log_odds_against, log_sum_exp
 from mcode.models.panel import Panel
 from mcode.scores.row_features import spread
 from mcode.solvers.kernels import log_likelihood
-from mcode.solvers.path import Task, fit_all
 
-MOST_CELLS = 20_000  # per kind of error
-CELLS_AT_ONCE = 500_000  # nine features of each are in memory together
-PENALTY = 1.0
-TOLERANCE = 1e-4
+MOST_CELLS = 50_000  # per kind of error
+FEWEST_ROWS = 50
+CELLS_AT_ONCE = 500_000  # eight features of each are in memory together
+PENALTY = 3.0
+STEPS = 60
+FARTHEST = 30.0  # log odds beyond which a response is as good as certain
+
+Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 8) and truth (n, d) of the cells of some rows
 
 
-def cell_features(panel: Panel) -> Floats:
-    """Return what is known of each cell, shape (n, d, 9).
+def cell_features(panel: Panel, base_rate: Floats) -> Floats:
+    """Return what is known of each cell, shape (n, d, 8).
 
-    Its log odds of being wrong under each model, how far they stand out from the other responses of the row (a wrong
-    response makes its neighbours look odd too, but less so), and whether it is present.
+    Its log odds of being wrong under each model, whether it is present, and how often the response is.
     """
     present = panel.Y.astype(np.float64)
-    parts = []
-    for view in ("model", "chain", "br"):
-        odds = log_odds_against(panel.views[view])
-        parts += [odds, odds - _largest_of_others(odds)]
-    parts += [present, present * parts[0], present * parts[1]]
-    return np.stack(parts, axis=2)
+    odds = [log_odds_against(panel.views[view]) for view in ("model", "chain", "br", "prior")]
+    base = np.broadcast_to(np.log(base_rate) - np.log1p(-base_rate), present.shape)
+    return np.stack([*odds, present, base, present * odds[0], present * base], axis=2)
 
 
-def _largest_of_others(values: Floats) -> Floats:
-    """Return, for each cell, the largest value among the other cells of its row."""
-    if values.shape[1] == 1:
-        return np.zeros_like(values)
-    top = values.argmax(axis=1)
-    rows = np.arange(len(values))
-    others = values.copy()
-    others[rows, top] = -np.inf
-    out = np.repeat(values.max(axis=1)[:, None], values.shape[1], axis=1)
-    out[rows, top] = others.max(axis=1)
-    return out
-
-
-def sample_cells(panel: Panel, wrong: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return features and truth of the cells of some corrupted rows, at most MOST_CELLS of them."""
-    rows = rng.permutation(len(wrong))[: max(1, MOST_CELLS // wrong.shape[1])]
-    features = cell_features(panel[rows])
-    return features.reshape(-1, features.shape[2]), wrong[rows].ravel()
+def sample_cells(panel: Panel, wrong: NDArray[np.bool_], base_rate: Floats, rng: np.random.Generator) -> Cells:
+    """Return features and truth of the cells of some corrupted rows, about MOST_CELLS of them."""
+    rows = rng.permutation(len(wrong))[: max(FEWEST_ROWS, MOST_CELLS // wrong.shape[1])]
+    return cell_features(panel[rows], base_rate), wrong[rows]
 
 
 @dataclass(frozen=True)
 class Blame:
-    """P(a response is wrong | an error happened in its row) = sigmoid(w' features)."""
+    """P(a response is wrong | an error happened in its row).
 
-    center: Floats
-    scale: Floats
+    The responses of a row compete: were just one of them wrong, it would be j with probability softmax(w' features)_j.
+    Several can be wrong, so each has P = sigmoid(a + b * the log odds of that), which leaves the order as it is.
+    """
+
     w: Floats
+    calibration: Floats  # a, b
 
     @classmethod
-    def fit(cls, cells: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> Blame:
-        """Learn from sampled cells of rows with each kind of error."""
-        F = np.vstack([features for features, _ in cells])
+    def fit(cls, cells: Sequence[Cells]) -> Blame:
+        """Learn from sampled cells of rows with each kind of error, all kinds alike."""
+        features = np.concatenate([F for F, _ in cells])
         wrong = np.concatenate([truth for _, truth in cells])
-        center, scale = F.mean(axis=0), spread(F)
-        Z = ((F - center) / scale).astype(np.float32)
-        nothing = np.empty((len(F), 0), np.uint8)
-        task = Task(Z, nothing, wrong[:, None].astype(np.uint8), np.ones((0, 1), bool))
-        w = fit_all(task, np.array([PENALTY]), None, TOLERANCE).W[:, 0].astype(np.float64)
-        return cls(center, scale, w)
+        share = np.concatenate([np.full(len(truth), 1.0 / len(truth)) for _, truth in cells])
+        share *= len(wrong) / share.sum()
+        w = _fit_competition(features, wrong, share)
+        return cls(w, _fit_calibration(_log_odds_of_being_the_one(features @ w), wrong, share))
 
-    def probability(self, panel: Panel) -> Floats:
+    def probability(self, panel: Panel, base_rate: Floats) -> Floats:
         """Return the probability of each cell, shape (n, d)."""
         out = np.empty(panel.Y.shape)
         at_once = max(1, CELLS_AT_ONCE // panel.Y.shape[1])
+        a, b = self.calibration
         for start in range(0, len(out), at_once):
             rows = slice(start, start + at_once)
-            eta = ((cell_features(panel[rows]) - self.center) / self.scale) @ self.w[:-1] + self.w[-1]
+            eta = a + b * _log_odds_of_being_the_one(cell_features(panel[rows], base_rate) @ self.w)
             log_likelihood(eta, np.ones_like(eta), out[rows])
         return np.exp(out, out=out)
+
+
+def _log_odds_of_being_the_one(values: Floats) -> Floats:
+    """Return values - log sum exp of the other values of the row: the log odds of softmax(values)."""
+    log_share = values - log_sum_exp(values)[:, None]
+    log_rest = np.log(np.maximum(-np.expm1(log_share), 1e-300))
+    return np.asarray(np.clip(log_share - log_rest, -FARTHEST, FARTHEST))
+
+
+def _fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
+    """Return w that maximises the likelihood that the one response named of each row is a wrong one."""
+    scale = spread(features.reshape(-1, features.shape[2]))
+    Z = features / scale
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        eta = Z @ w
+        among_wrong = np.where(wrong, eta, -np.inf)
+        log_all, log_wrong = log_sum_exp(eta), log_sum_exp(among_wrong)
+        residual = np.exp(eta - log_all[:, None]) - np.exp(among_wrong - log_wrong[:, None])
+        gradient = np.tensordot(residual * share[:, None], Z, axes=2) + PENALTY * w
+        return float((share * (log_all - log_wrong)).sum() + 0.5 * PENALTY * w @ w), gradient
+
+    start = np.zeros(features.shape[2])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return np.asarray(found.x / scale)
+
+
+def _fit_calibration(log_odds: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
+    """Return intercept and slope, never a falling one, of wrong cells on their log odds."""
+    weight = np.broadcast_to(share[:, None], wrong.shape)
+
+    def loss(ab: Floats) -> tuple[float, Floats]:
+        eta = ab[0] + ab[1] * log_odds
+        residual = weight * (np.exp(-np.logaddexp(0.0, -eta)) - wrong)
+        value = float((weight * (np.logaddexp(0.0, eta) - wrong * eta)).sum() + 0.5 * ((ab - [0.0, 1.0]) ** 2).sum())
+        return value, np.array([residual.sum(), (residual * log_odds).sum()]) + ab - [0.0, 1.0]
+
+    bounds = [(None, None), (0.05, None)]
+    return np.asarray(minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=bounds).x)

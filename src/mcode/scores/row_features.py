@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from mcode._arrays import Floats
+from mcode.corruption import log_odds_against
 from mcode.models.encoding import Codes
 from mcode.models.panel import Panel
 from mcode.solvers.threads import run_all
@@ -28,6 +29,16 @@ PER_VIEW = (
     "log sum of odds, present",
     "log sum of odds, absent",
 )
+MOST_SUSPICIOUS = (
+    "it is present",
+    "log odds of its base rate",
+    "the same if it is present",
+    "log odds of an error, chain",
+    "log odds of an error, binary relevance",
+    "log odds of an error, without context",
+    "log odds of an error if it is present",
+    "the same, binary relevance",
+)
 OVERALL = (
     "log P(y) without context",
     "log P(y) - log P(y | x), chain",
@@ -37,7 +48,11 @@ OVERALL = (
     "number present",
     "rarest present",
 )
-NAMES = tuple(f"{view}: {name}" for view in LOOKED_AT for name in PER_VIEW) + OVERALL
+NAMES = (
+    tuple(f"{view}: {name}" for view in LOOKED_AT for name in PER_VIEW)
+    + OVERALL
+    + tuple(f"most suspicious response: {name}" for name in MOST_SUSPICIOUS)
+)
 ROWS_AT_ONCE = 4096
 SMALLEST_SPREAD = 1e-5  # log rho comes from single-precision logits
 
@@ -60,7 +75,9 @@ def row_features(panel: Panel, base_rate: Floats) -> Floats:
 
     starts = range(0, n, ROWS_AT_ONCE)
     run_all([partial(summarise, start, v, view) for start in starts for v, view in enumerate(LOOKED_AT)])
-    out[:, len(LOOKED_AT) * width :] = _overall(panel, base_rate)
+    summaries = len(LOOKED_AT) * width
+    out[:, summaries : summaries + len(OVERALL)] = _overall(panel, base_rate)
+    out[:, summaries + len(OVERALL) :] = _most_suspicious(panel, base_rate)
     return out
 
 
@@ -77,6 +94,26 @@ def _overall(panel: Panel, base_rate: Floats) -> Floats:
             surprise,
             present.sum(axis=1),
             (present * -np.log(base_rate)).max(axis=1),
+        ]
+    )
+
+
+def _most_suspicious(panel: Panel, base_rate: Floats) -> Floats:
+    """Return what is known of the response that the detector's own model believes least."""
+    cell = np.arange(len(panel.Y)), panel.views["model"].argmin(axis=1)
+    present = panel.Y[cell].astype(np.float64)
+    log_odds = {name: log_odds_against(view[cell]) for name, view in panel.views.items()}
+    base = (np.log(base_rate) - np.log1p(-base_rate))[cell[1]]
+    return np.column_stack(
+        [
+            present,
+            base,
+            present * base,
+            log_odds["chain"],
+            log_odds["br"],
+            log_odds["prior"],
+            present * log_odds["model"],
+            present * log_odds["br"],
         ]
     )
 
