@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mcode.detector.whole import Whole, named_first
+from mcode.detector.whole import Whole
 from mcode.explain.repair import LEAST_PRICE, repair_rows
 from mcode.models import ClassifierChain, DependentRelevance, PerLabel
 from oracles import all_vectors
@@ -24,39 +24,14 @@ def test_the_whole_vector_is_scored_as_the_models_score_it(table):
     np.testing.assert_allclose(Whole(models, X).joint_log_proba(rows, vectors), chain, atol=1e-5)
 
 
-def test_the_gain_of_a_change_is_the_difference_of_two_vectors():
-    X, Y, models = fitted()
-    whole = Whole(models, X)
-    everything = np.arange(len(Y))
-    candidates = np.tile([2, 0], (len(Y), 1))
-    gain = whole.gain(Y, candidates)
-    for column, response in enumerate((2, 0)):
-        changed = Y.copy()
-        changed[:, response] ^= 1
-        expected = whole.log_proba(everything, changed) - whole.log_proba(everything, Y)
-        np.testing.assert_allclose(gain[:, column], expected, atol=1e-4)
-
-
-def test_the_gain_needs_no_linear_learner():
+def test_the_whole_vector_needs_no_linear_learner():
     from sklearn.tree import DecisionTreeClassifier
 
     X, Y = dependent_table()
     learner = PerLabel(DecisionTreeClassifier(max_depth=3, random_state=0), n_jobs=1)
     models = {"model": DependentRelevance(learner).fit(X, Y).conditionals_}
-    changed = Y.copy()
-    changed[:, 1] ^= 1
-    before, after = (models["model"].log_proba(X, y).sum(axis=1) for y in (Y, changed))
-    np.testing.assert_allclose(Whole(models, X).gain(Y, np.full((len(Y), 1), 1))[:, 0], after - before, atol=1e-9)
-
-
-def test_blame_keeps_its_values_and_goes_to_the_change_that_explains_most():
-    X, Y, models = fitted()
-    blame = np.random.default_rng(0).random(Y.shape)
-    whole = Whole(models, X)
-    named = named_first(whole, Y, blame, n_candidates=Y.shape[1])
-    np.testing.assert_array_equal(np.sort(named, axis=1), np.sort(blame, axis=1))
-    gain = whole.gain(Y, np.tile(np.arange(Y.shape[1]), (len(Y), 1)))
-    np.testing.assert_array_equal(named.argmax(axis=1), gain.argmax(axis=1))
+    expected = models["model"].log_proba(X, Y).sum(axis=1)
+    np.testing.assert_allclose(Whole(models, X).log_proba(np.arange(len(Y)), Y), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("price", [LEAST_PRICE, 4.0])
@@ -83,8 +58,8 @@ def test_two_wrong_responses_that_vouch_for_each_other_are_repaired_together():
     }
     whole = Whole(models, np.array([[2.5]]))
     wrong = np.zeros((1, 2), np.uint8)
-    singles = whole.gain(wrong, np.array([[0, 1]]))
-    assert (singles < LEAST_PRICE).all()
+    recorded, *singles = whole.log_proba(np.zeros(3, np.intp), np.array([[0, 0], [1, 0], [0, 1]], np.uint8))
+    assert (np.array(singles) - recorded < LEAST_PRICE).all()
     repairs = repair_rows(whole, wrong, np.zeros((1, 2)))
     np.testing.assert_array_equal(repairs.Y, [[1, 1]])
     assert repairs.log_after[0] > repairs.log_before[0]

@@ -21,15 +21,14 @@ from mcode.detector.reading import (
     fit_score,
     posterior,
     ratio_score,
+    response_blame,
 )
 from mcode.detector.redraw import ordinary_scores
-from mcode.detector.whole import Whole, named_first
 from mcode.errors import InputError, ParameterError
 from mcode.models.conditional import ConditionalModel, check_rows
 from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
 from mcode.models.folds import stratified_folds
 from mcode.models.names import as_model
-from mcode.models.panel import Panel
 from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value, posterior_cut
 from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
@@ -96,10 +95,8 @@ class Audit:
         """Return how likely each response of some rows is wrong; no other row is read for it."""
         if "response_error_probability" in self.__dict__:
             return np.asarray(self.response_error_probability[rows])
-        X = self.X[rows]
-        panel = self.space.out_of_fold(X, self.codes[rows], rows)
-        blame = ratio_score(self.score, panel).response_blame(panel)
-        return self.error_probability[rows, None] * blame_out_of_fold(self.space, X, panel, blame, rows)
+        panel = self.space.out_of_fold(self.X[rows], self.codes[rows], rows)
+        return self.error_probability[rows, None] * response_blame(ratio_score(self.score, panel), panel)
 
     @property
     def ranking(self) -> NDArray[np.intp]:
@@ -276,13 +273,3 @@ def audit(
         score=fitted_score,
         random_state=random_state,
     )
-
-
-def blame_out_of_fold(
-    space: RhoSpace, X: Matrix, panel: Panel, blame: Floats, rows: NDArray[np.intp] | None = None
-) -> Floats:
-    """Return the blame of each response of all rows or `rows`, most of it on the one whose change explains most."""
-    out = np.empty_like(blame)
-    for at, models in judges_of_folds(space, np.arange(len(blame)) if rows is None else rows):
-        out[at] = named_first(Whole(models, X[at]), panel.Y[at], blame[at])
-    return out if panel.known is None else out * panel.known

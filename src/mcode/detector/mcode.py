@@ -20,8 +20,8 @@ from mcode.detector.reading import (
     fit_score,
     posterior,
     ratio_score,
+    response_blame,
 )
-from mcode.detector.whole import Whole, named_first
 from mcode.errors import InputError
 from mcode.models.conditional import ConditionalModel
 from mcode.models.encoding import Codes
@@ -193,9 +193,7 @@ class MCODE(DetectorBase):
             fit_score(self.score_, panel, lambda Yc, rows: self.space_.panel(features[rows], Yc), None)
             self._calibrate(panel)
         row = posterior(self.ratio_score_.log_likelihood_ratio(panel), self.error_rate_)
-        whole = Whole(judges_of_all(self.space_, len(codes))[0][1], features)
-        blame = named_first(whole, panel.Y, self.ratio_score_.response_blame(panel))
-        return row, blame if panel.known is None else blame * panel.known
+        return row, response_blame(self.ratio_score_, panel)
 
     @anywhere
     def explain(self, X: TableLike, Y: TableLike, **options: Any) -> Any:

@@ -42,6 +42,12 @@ def ratio_score(score: Any, panel: Panel) -> LearnedScore | NoiseScore:
     return score if isinstance(score, LearnedScore | NoiseScore) else NoiseScore([Noise(0.01)]).fit(panel)
 
 
+def response_blame(score: LearnedScore | NoiseScore, panel: Panel) -> Floats:
+    """Return P(response j is wrong | an error happened in the row), shape (n, d); a missing one is not wrong."""
+    blame = score.response_blame(panel)
+    return blame if panel.known is None else blame * panel.known
+
+
 def assumed_error_rate(error_rate: float | str, score: LearnedScore | NoiseScore) -> float:
     """Return the share of wrong rows that probabilities assume: what was asked for, or what a learned score found."""
     if not isinstance(error_rate, str):
