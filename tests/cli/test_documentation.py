@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 
 from cli.runner import run
-from mcode.cli.app import app
+from mcode.cli.app import app, build
 from mcode.report.table import COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -62,3 +62,10 @@ def test_columns_and_exit_codes_are_documented():
         assert f"`{column}`" in PAGE
     for code in (0, 1, 2, 3, 130):
         assert f"\n| {code} |" in PAGE
+
+
+def test_help_without_a_command_says_what_each_command_says_of_itself():
+    listed = get_command(build(())).commands
+    assert {name: command.help for name, command in listed.items()} == {
+        name: command.help for name, command in COMMANDS.items()
+    }

@@ -14,6 +14,6 @@ def main() -> None:
             require(module, extra="cli")
     except MissingExtraError as error:
         sys.exit(f"error: {error}")
-    from mcode.cli.app import app
+    from mcode.cli.app import COMMANDS, build
 
-    app()
+    build([name for name in sys.argv[1:] if name in COMMANDS][:1])()

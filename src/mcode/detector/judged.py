@@ -5,6 +5,7 @@ Imports point down, and explanations are made a floor above: `mcode.explain` reg
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -98,7 +99,9 @@ def register_explainer(explainer: Explainer) -> None:
 
 
 def explain(judged: Judged, **options: Any) -> Any:
-    """Ask the registered explainer; `import mcode` registers `mcode.explain.explain_rows`."""
+    """Ask the registered explainer: `mcode.explain.explain_rows`, whose room registers itself when it is imported."""
+    if not _explainers:
+        importlib.import_module("mcode.explain")
     return _explainers[0](judged, **options)
 
 
