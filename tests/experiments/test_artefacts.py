@@ -41,6 +41,7 @@ def test_labels_moved_by_a_column_raise_alarms():
     assert published["rows"] == repaired["rows"] == 200
     assert published["mean_error_probability"] > 1.5 * repaired["mean_error_probability"]
     assert published["alarms"] > repaired["alarms"]
+    assert published["better_moved_back"] > 3 * repaired["better_moved_back"]
 
 
 def test_likelihood_is_the_mean_over_held_out_rows(folder, tmp_path):

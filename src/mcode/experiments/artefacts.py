@@ -21,22 +21,25 @@ from mcode._progress import advance
 from mcode.detector import MCODE
 from mcode.experiments import figures, metrics
 from mcode.experiments.datasets import TITLES, DataFolder, Table
-from mcode.experiments.methods import Case, Trained, robust
+from mcode.experiments.methods import NU, Case, Trained, robust
 from mcode.experiments.protocol import flip_cells
 from mcode.experiments.results import Results, keep_settings
 from mcode.experiments.runs import values_of
 from mcode.experiments.tables import Cell, TextTable
-from mcode.models.encoding import Codes
-from mcode.scores import LOFScore
+from mcode.scores import LOFScore, OneClassScore
+from mcode.spaces.joint import joint
 
-COPIED = ("genbase", "medical", "corel5k", "bibtex")
+COPIED = ("genbase", "medical", "corel5k", "bibtex", "reuters_aligned")
 COPIES = (1, 2, 5, 10, 20, 50)
+BOOTSTRAPPED = 0  # as a number of copies: rows drawn with replacement, as in the paper
 NEIGHBOURS = (5, 10, 20, 30, 50)
 WRONG_ROWS = 5
 DRAWS = 10
+MANY_ROWS = 10_000  # from which on one draw is enough: five wrong rows against thousands
 FEW_RESPONSES = 60  # up to which scikit-learn's FAST-MCD takes seconds
 BOOTSTRAP = 5000
 ALARM = 0.01
+WIDTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # gamma, times 1 / number of columns
 
 
 def run_artefacts(
@@ -50,7 +53,10 @@ def run_artefacts(
     found = {
         "copies": Results(folder / "copies.csv", ("data", "space", "copies", "k"), ("auc",)),
         "singular": Results(folder / "singular.csv", ("data", "draw"), _SINGULAR),
-        "shift": Results(folder / "shift.csv", ("file", "rows"), ("mean_error_probability", "alarms", "moved_left")),
+        "width": Results(folder / "width.csv", ("data", "space", "times"), ("auc",)),
+        "shift": Results(
+            folder / "shift.csv", ("file", "rows"), ("mean_error_probability", "alarms", "better_moved_back")
+        ),
     }
     for done, name in enumerate(chosen):
         advance("copies and covariances", done, len(chosen))
@@ -59,6 +65,7 @@ def run_artefacts(
         table = data.table(name)
         test, trained = _one_fold(table, seed)
         found["copies"].append(copies_rows(table, test, trained, seed, 2 if quick else DRAWS))
+        found["width"].append(width_rows(table, test, trained, seed, 1 if quick else 3))
         found["singular"].append(singular_rows(table, test, trained, seed, 1 if quick else 3))
     advance("copies and covariances", len(chosen), len(chosen))
     if shifted and not found["shift"].rows():
@@ -77,13 +84,13 @@ def _one_fold(table: Table, seed: int) -> tuple[NDArray[np.intp], Trained]:
 def copies_rows(table: Table, test: NDArray[np.intp], trained: Trained, seed: int, draws: int) -> list[dict[str, Any]]:
     """Return the AUC of LOF in [x, y] and in rho against the number of copies of each row and against k."""
     rows = []
-    for copies in COPIES:
+    for copies in (*COPIES, BOOTSTRAPPED):
         found: dict[tuple[str, int], list[float]] = {}
-        for draw in range(draws):
+        for draw in range(draws if len(test) * copies <= MANY_ROWS else 1):
             rng = np.random.default_rng(table.seed(seed, 9, copies, draw))
-            drawn = np.repeat(test, copies)
+            drawn = np.repeat(test, copies) if copies else rng.choice(test, BOOTSTRAP)
             wrong = np.zeros(len(drawn), bool)
-            wrong[rng.choice(len(drawn), min(WRONG_ROWS, len(test) // 2), replace=False)] = True
+            wrong[rng.choice(len(drawn), min(WRONG_ROWS if copies else 25, len(test) // 2), replace=False)] = True
             Y = table.Y[drawn]
             Y[wrong, rng.integers(Y.shape[1], size=wrong.sum())] ^= 1
             case = Case(trained, table.X[drawn], Y)
@@ -96,6 +103,26 @@ def copies_rows(table: Table, test: NDArray[np.intp], trained: Trained, seed: in
             {"data": table.name, "space": space, "copies": copies, "k": k, "auc": float(np.mean(values))}
             for (space, k), values in found.items()
         ]
+    return rows
+
+
+def width_rows(table: Table, test: NDArray[np.intp], trained: Trained, seed: int, draws: int) -> list[dict[str, Any]]:
+    """Return the AUC of one-class machines against the width of their kernel, which the paper does not state."""
+    reference: dict[str, Any] = {"[x, y]": joint(trained.X, trained.Y), "rho": trained.rho(trained.X, trained.Y)}
+    rows = []
+    for space, known in reference.items():
+        for times in WIDTHS:
+            machine = OneClassScore(nu=NU, gamma=times / known.shape[1]).fit(known)
+            found = []
+            for draw in range(draws):
+                rng = np.random.default_rng(table.seed(seed, 11, draw))
+                drawn = rng.choice(test, BOOTSTRAP)
+                Y = flip_cells(table.Y[drawn], rng)
+                wrong = (table.Y[drawn] != Y).any(axis=1)
+                case = Case(trained, table.X[drawn], Y)
+                M = case.joint if space == "[x, y]" else case.rho
+                found.append(metrics.auc(wrong, machine.outlier_score(M)))
+            rows.append({"data": table.name, "space": space, "times": times, "auc": float(np.mean(found))})
     return rows
 
 
@@ -145,8 +172,7 @@ def _plain(rho: Floats, wrong: NDArray[np.bool_]) -> float:
 def shift_rows(published: Table, repaired: Table) -> list[dict[str, Any]]:
     """Return what a detector fitted on the first half of the rows says of the second, as published and repaired.
 
-    `moved_left`: of the rows with an alarm, the share in which the response named first is the left or right
-    neighbour of one that is recorded.
+    `better_moved_back`: the share of rows that become more probable when their labels move one column to the right.
     """
     n = len(published.Y) // 2
     detector = MCODE().fit(repaired.X[:n], repaired.Y[:n])
@@ -154,24 +180,19 @@ def shift_rows(published: Table, repaired: Table) -> list[dict[str, Any]]:
     for name, table in (("as published", published), ("repaired", repaired)):
         X, Y = table.X[n:], table.Y[n:]
         alarm = detector.p_value(X, Y) <= ALARM
-        first = detector.response_error_probability(X, Y).argmax(axis=1)
+        moved = np.zeros_like(Y)
+        moved[:, 1:] = Y[:, :-1]
+        before, after = (np.log(detector.transform(X, y)).sum(axis=1) for y in (Y, moved))
         rows.append(
             {
                 "file": name,
                 "rows": len(Y),
                 "mean_error_probability": float(detector.error_probability(X, Y).mean()),
                 "alarms": float(alarm.mean()),
-                "moved_left": _beside(Y[alarm], first[alarm]),
+                "better_moved_back": float((after > before).mean()),
             }
         )
     return rows
-
-
-def _beside(Y: Codes, first: NDArray[np.intp]) -> float:
-    """Return the share of rows whose named response has a recorded neighbour, or is recorded itself."""
-    padded = np.pad(Y, ((0, 0), (1, 1)))
-    rows = np.arange(len(Y))
-    return float(np.maximum(padded[rows, first], padded[rows, first + 1]).mean()) if len(Y) else 0.0
 
 
 def report_artefacts(found: dict[str, Results], folder: Path) -> list[Path]:
@@ -184,8 +205,8 @@ def report_artefacts(found: dict[str, Results], folder: Path) -> list[Path]:
             mine = [row for row in rows if row["data"] == name and row["space"] == space]
             panels[f"{TITLES[name]}, {space}"] = {
                 f"k = {k}": (
-                    [float(row["copies"]) for row in mine if row["k"] == k],
-                    [float(row["auc"]) for row in mine if row["k"] == k],
+                    [float(row["copies"]) for row in mine if row["k"] == k and row["copies"] != str(BOOTSTRAPPED)],
+                    [float(row["auc"]) for row in mine if row["k"] == k and row["copies"] != str(BOOTSTRAPPED)],
                 )
                 for k in values_of(mine, "k")
             }
@@ -193,6 +214,7 @@ def report_artefacts(found: dict[str, Results], folder: Path) -> list[Path]:
         written += figures.curves(panels, "copies of each row", "AUC of LOF", folder / "copies.svg", log_x=True)
         written += copies_table(rows).save(folder, "table")
     for name, title in (
+        ("width", "AUC of one-class machines against gamma, in multiples of 1 / number of columns"),
         ("singular", "The robust distance in rho on bootstrapped folds"),
         ("shift", "The second half of Reuters, judged by a detector fitted on the first"),
     ):
@@ -211,11 +233,11 @@ def copies_table(rows: Sequence[dict[str, str]]) -> TextTable:
             Cell(TITLES[name]),
             Cell(space),
             Cell(str(k)),
-            *(Cell(f"{float(value.get((name, space, str(k), str(c)), 'nan')):.3f}") for c in COPIES),
+            *(Cell(f"{float(value.get((name, space, str(k), str(c)), 'nan')):.3f}") for c in (*COPIES, BOOTSTRAPPED)),
         ]
         for name in values_of(rows, "data")
         for space in values_of(rows, "space")
         for k in NEIGHBOURS
     ]
-    columns = ("data set", "space", "k", *(f"{c} copies" for c in COPIES))
+    columns = ("data set", "space", "k", *(f"{c} copies" for c in COPIES), "bootstrapped to 5,000")
     return TextTable("AUC of LOF against the number of copies of each row", columns, lines)

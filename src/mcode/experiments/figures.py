@@ -91,6 +91,7 @@ def _pyplot() -> Any:
     matplotlib = require("matplotlib", extra="experiments")
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "mcode"  # the same drawing gives the same file
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: small, and it can be searched
     return require("matplotlib.pyplot", extra="experiments")
 
 

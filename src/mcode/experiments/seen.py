@@ -45,19 +45,19 @@ class Table:
     def __init__(self, X: Matrix, Y: Codes, *, final: bool) -> None:
         self.X, self.Y = X, Y
         self.folds = stratified_folds(Y, FOLDS, np.random.default_rng(0))
-        companions = companions_of(as_score(MCODE().score))
-
-        def fitted(model: ConditionalModel, companions: tuple[str, ...] = ()) -> RhoSpace:
-            return RhoSpace(model, companions).fit(X, Y, self.folds, final=final)
-
-        self.spaces = {
-            "DBR": fitted(DependentRelevance(), companions),
-            "BR": fitted(BinaryRelevance()),
-            "chain": fitted(ClassifierChain()),
-        }
-        if MCODE().model != "dbr":
-            self.spaces[DEFAULT_MODEL] = fitted(as_model(MCODE().model), companions)
+        self._final = final
+        self._spaces: dict[str, RhoSpace] = {}
         self._read: dict[bytes, dict[str, Panel]] = {}
+
+    def space(self, name: str) -> RhoSpace:
+        """Return the space of a model, fitted when it is asked for the first time."""
+        if name not in self._spaces:
+            models = {"DBR": DependentRelevance(), "BR": BinaryRelevance(), "chain": ClassifierChain()}
+            model: ConditionalModel = models[name] if name in models else as_model(MCODE().model)
+            companions = companions_of(as_score(MCODE().score)) if name in ("DBR", DEFAULT_MODEL) else ()
+            space = RhoSpace(model, companions)
+            self._spaces[name] = space.fit(self.X, self.Y, self.folds, final=self._final)
+        return self._spaces[name]
 
     @cached_property
     def own(self) -> Rows:
@@ -79,11 +79,11 @@ class Table:
     def _out_of_fold(
         self, model: str, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None, known: dict[str, Panel]
     ) -> Panel:
-        panel = self.spaces[model].out_of_fold(X, Y, rows)
+        panel = self.space(model).out_of_fold(X, Y, rows)
         if model in ("DBR", DEFAULT_MODEL):
             return panel
         if "DBR" not in known:
-            known["DBR"] = self.spaces["DBR"].out_of_fold(X, Y, rows)
+            known["DBR"] = self.space("DBR").out_of_fold(X, Y, rows)
         return Panel(Y, {**known["DBR"].views, **panel.views})
 
     @cached_property
@@ -108,9 +108,9 @@ class Rows:
             if self.is_own:
                 self._panels[model] = self.table._out_of_fold(model, self.X, self.Y, None, self._panels)
             elif model in ("DBR", DEFAULT_MODEL):
-                self._panels[model] = self.table.spaces[model].panel(self.X, self.Y)
+                self._panels[model] = self.table.space(model).panel(self.X, self.Y)
             else:
-                views = self.table.spaces[model].panel(self.X, self.Y).views
+                views = self.table.space(model).panel(self.X, self.Y).views
                 self._panels[model] = Panel(self.Y, {**self.panel("DBR").views, **views})
         return self._panels[model]
 
