@@ -23,6 +23,10 @@ def test_experiment_prints_its_table_and_names_its_files(folder, tmp_path):
     assert "| Genbase |" in result.stdout
     again = run("experiment", "1", "--quick", "--data", folder, "--sets", "genbase", "--out", out, "--json")
     files = json.loads(again.stdout)["files"]
+    before = (out / "table.md").read_bytes()
+    (out / "table.md").unlink()
+    assert run("experiment", "1", "--only-tables", "--out", out, "--quiet").exit_code == 0
+    assert (out / "table.md").read_bytes() == before
     assert str(out / "table.tex") in files
     assert all((out / name).exists() for name in ("rows.csv", "times.csv", "bars.svg", "comparison.md"))
 

@@ -39,6 +39,10 @@ def experiment(
         list[str] | None,
         typer.Option("--redo", metavar="METHODS", help="Measure these methods again and keep the others."),
     ] = None,
+    only_tables: Annotated[
+        bool,
+        typer.Option("--only-tables", help="Measure nothing: write the tables and figures of the rows that are there."),
+    ] = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -62,6 +66,7 @@ def experiment(
                 seed=seed,
                 sets=o.split_names(sets),
                 redo=o.split_names(redo),
+                only_tables=only_tables,
             )
         table = folder / "table.md"
         for line in table.read_text(encoding="utf-8").splitlines() if table in written else ["No complete runs yet."]:

@@ -42,6 +42,18 @@ ALARM = 0.01
 WIDTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # gamma, times 1 / number of columns
 
 
+def artefact_results(folder: Path) -> dict[str, Results]:
+    """Return the rows that are in a folder, by what they are about."""
+    return {
+        "copies": Results(folder / "copies.csv", ("data", "space", "copies", "k"), ("auc",)),
+        "singular": Results(folder / "singular.csv", ("data", "draw"), _SINGULAR),
+        "width": Results(folder / "width.csv", ("data", "space", "times"), ("auc",)),
+        "shift": Results(
+            folder / "shift.csv", ("file", "rows"), ("mean_error_probability", "alarms", "better_moved_back")
+        ),
+    }
+
+
 def run_artefacts(
     data: DataFolder, folder: Path, *, quick: bool, seed: int, sets: Sequence[str] = ()
 ) -> dict[str, Results]:
@@ -50,14 +62,7 @@ def run_artefacts(
     shifted = not sets and not quick
     data.check((*chosen, "reuters", "reuters_aligned") if shifted else chosen)
     keep_settings(folder, {"experiment": "artefacts", "seed": seed, "quick": quick})
-    found = {
-        "copies": Results(folder / "copies.csv", ("data", "space", "copies", "k"), ("auc",)),
-        "singular": Results(folder / "singular.csv", ("data", "draw"), _SINGULAR),
-        "width": Results(folder / "width.csv", ("data", "space", "times"), ("auc",)),
-        "shift": Results(
-            folder / "shift.csv", ("file", "rows"), ("mean_error_probability", "alarms", "better_moved_back")
-        ),
-    }
+    found = artefact_results(folder)
     for done, name in enumerate(chosen):
         advance("copies and covariances", done, len(chosen))
         if found["singular"].has(data=name, draw=(1 if quick else 3) - 1):

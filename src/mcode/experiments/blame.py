@@ -18,12 +18,17 @@ MOST_ROWS = 500  # wrong rows of a data set and kind
 METHODS = ("mcode default", "smallest rho")
 
 
+def blame_results(folder: Path) -> Results:
+    """Return the rows that are in a folder."""
+    return Results(folder / "blame.csv", ("data", "kind", "method"), ("rows", "named"))
+
+
 def run_blame(tables: Sequence[Table], seed: int, folder: Path, *, redo: bool = False) -> Results:
     """Measure, for each data set and kind of single error, how often the wrong response is named first.
 
     A detector is fitted on one half of the rows; rows of the other half get one error each.
     """
-    results = Results(folder / "blame.csv", ("data", "kind", "method"), ("rows", "named"))
+    results = blame_results(folder)
     for done, table in enumerate(tables):
         advance("which response is named", done, len(tables))
         if not redo and all(results.has(data=table.name, kind=k, method=m) for k in SINGLE for m in METHODS):

@@ -24,11 +24,11 @@ from mcode.experiments import metrics, seen
 from mcode.experiments.blame import run_blame
 from mcode.experiments.datasets import DataFolder, Table, sample
 from mcode.experiments.injection import KINDS, SHARE, parts, with_errors, with_errors_of_all_kinds
+from mcode.experiments.metrics import MEASURES
 from mcode.experiments.results import Results, keep_settings
 from mcode.experiments.rivals import METHODS, Method
 from mcode.models.encoding import Codes
 
-MEASURES = ("auc", "ap", "precision")
 KEYS = ("setting", "data", "contamination", "kind", "repetition", "method")
 LEVELS = (0.0, 0.01, 0.02, 0.05)
 ENOUGH = 0.005  # standard error of a mean
@@ -105,12 +105,17 @@ class CleanPlan:
         return {"experiment": "clean", **{k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}}
 
 
+def clean_results(folder: Path) -> Results:
+    """Return the rows that are in a folder."""
+    errors = tuple(f"{measure}_error" for measure in MEASURES)
+    return Results(folder / "rows.csv", KEYS, ("injections", *MEASURES, *errors))
+
+
 def run_clean(plan: CleanPlan, data: DataFolder, folder: Path, redo: Sequence[str] = ()) -> tuple[Results, Results]:
     """Run the clean protocol, or what is left of it: rows.csv, and blame.csv for which response is named."""
     data.check(plan.sets)
     keep_settings(folder, plan.settings())
-    errors = tuple(f"{measure}_error" for measure in MEASURES)
-    results = Results(folder / "rows.csv", KEYS, ("injections", *MEASURES, *errors))
+    results = clean_results(folder)
     times = Results(folder / "times.csv", KEYS, ("seconds",))
     for method in redo:
         results.drop(method=method)

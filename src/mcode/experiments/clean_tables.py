@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from mcode._arrays import Floats
 from mcode.experiments import figures
 from mcode.experiments.datasets import TITLES
 from mcode.experiments.injection import KINDS
 from mcode.experiments.results import Results
-from mcode.experiments.rivals import DEFAULT, METHODS
-from mcode.experiments.significance import against, critical_difference, friedman, ranks
+from mcode.experiments.rivals import CLEANLAB, DEFAULT, METHODS, PAPER_EIGHT
+from mcode.experiments.significance import against, critical_difference, friedman, holm, ranks
 from mcode.experiments.tables import Cell, TextTable
 
 NAMES = tuple(METHODS)
@@ -78,16 +79,19 @@ def report_clean(results: Results, blame: Results, folder: Path) -> list[Path]:
     }
     written: list[Path] = []
     summaries = []
+    clean_halves = set(blocks(rows, "split", 0.0, "auc").names)
     for name, (setting, level) in settings.items():
         by_measure = {measure: blocks(rows, setting, level, measure) for measure in SHOWN}
-        if not by_measure["auc"].names:
-            continue
+        names = set(by_measure["auc"].names)
+        if not names or (setting == "split" and names < clean_halves):
+            continue  # a level of contamination is compared with the first one, on the same data sets
         summaries.append((name, by_measure))
         written += by_kind(by_measure).save(folder, f"kinds-{name}")
         written += losses(by_measure).save(folder, f"losses-{name}")
         for measure in ("auc", "ap"):
             written += cd_figure(by_measure[measure], measure, name, folder / f"ranks-{name}-{measure}.svg")
         written += summary([(name, by_measure)]).save(folder, f"ranks-{name}")
+        written += head_to_head(by_measure).save(folder, f"rivals-{name}")
     if summaries:
         written += summary(summaries[:2]).save(folder, "table")  # the audit, and the clean halves
         written += standard_errors(summaries).save(folder, "errors")
@@ -130,6 +134,35 @@ def _p_text(p: float, j: int) -> str:
     if j == OURS:
         return ""
     return "< 1e-4" if p < 1e-4 else f"{p:.4f}"
+
+
+def head_to_head(by_measure: Mapping[str, Blocks]) -> TextTable:
+    """Return the default against the paper's eight and cleanlab's scorers: ranks among these, and paired differences.
+
+    Holm's procedure is over the twelve comparisons, once on mean ranks as Demsar has it, and once on Wilcoxon's
+    signed-rank tests, which do not depend on which other methods are in the table.
+    """
+    family = [OURS, *(NAMES.index(name) for name in (*PAPER_EIGHT, *CLEANLAB))]
+    lines = [[Cell(NAMES[j])] for j in family]
+    columns = [""]
+    for measure in ("auc", "ap"):
+        found = by_measure[measure].values[:, family]
+        rank = friedman(ranks(found)).mean_rank
+        by_rank = against(0, rank, len(found))
+        by_pairs = np.append(1.0, holm(np.array([_signed_rank(found[:, 0] - other) for other in found[:, 1:].T])))
+        columns += [SHOWN[measure], "mean rank", "p by ranks", "p by signed ranks", "wins of the default"]
+        for place, line in enumerate(lines):
+            mean = Cell(f"{found[:, place].mean():.3f}")
+            wins = f"{int((found[:, 0] > found[:, place]).sum())} of {len(found)}" if place else ""
+            p_values = [_p_text(float(p[place]), OURS if place == 0 else -1) for p in (by_rank, by_pairs)]
+            line += [mean, Cell(f"{rank[place]:.2f}"), *map(Cell, p_values), Cell(wins)]
+    return TextTable("The default, the paper's eight and cleanlab: ranks among these 13", tuple(columns), lines)
+
+
+def _signed_rank(difference: Floats) -> float:
+    if not difference.any():
+        return 1.0
+    return float(stats.wilcoxon(difference, method="approx").pvalue)
 
 
 def by_kind(by_measure: Mapping[str, Blocks]) -> TextTable:

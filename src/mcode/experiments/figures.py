@@ -107,6 +107,7 @@ def _panels(n: int, across: int, size: tuple[float, float]) -> tuple[Any, NDArra
 
 def _save(figure: Any, path: Path) -> list[Path]:
     drawn = io.StringIO()
+    figure.tight_layout()
     figure.savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
     _pyplot().close(figure)
     text = "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"

@@ -27,6 +27,11 @@ MODELS: dict[str, type[ConditionalModel]] = {"BR": BinaryRelevance, "chain": Cla
 NAMES = tuple(MODELS)
 
 
+def likelihood_results(folder: Path) -> Results:
+    """Return the rows that are in a folder."""
+    return Results(folder / "rows.csv", ("data", "fold", "method"), ("rows", "log_likelihood"))
+
+
 def run_likelihood(data: DataFolder, folder: Path, *, quick: bool, seed: int, sets: Sequence[str] = ()) -> Results:
     """Measure log P(y | x) of held-out rows, fold by fold; the folds are also those of the search for the penalty.
 
@@ -36,7 +41,7 @@ def run_likelihood(data: DataFolder, folder: Path, *, quick: bool, seed: int, se
     data.check(chosen)
     settings: dict[str, Any] = {"experiment": "likelihood", "seed": seed, "quick": quick}
     keep_settings(folder, settings)
-    results = Results(folder / "rows.csv", ("data", "fold", "method"), ("rows", "log_likelihood"))
+    results = likelihood_results(folder)
     for done, name in enumerate(chosen):
         advance("likelihood", done, len(chosen))
         table = sample(data.table(name), 300 if quick else MOST_ROWS.get(name, 10_000), seed)

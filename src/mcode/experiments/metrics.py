@@ -9,6 +9,7 @@ from mcode._arrays import Floats
 from mcode.errors import InputError
 
 Flags = NDArray[np.bool_]
+MEASURES = ("auc", "ap", "precision")
 
 
 Groups = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -149,11 +149,16 @@ class PaperProtocol:
         return trained, test, time.perf_counter() - start
 
 
+def paper_results(folder: Path) -> Results:
+    """Return the rows that are in a folder."""
+    return Results(folder / "rows.csv", KEYS, ("wrong", *metrics.MEASURES))
+
+
 def run_paper(plan: Plan, data: DataFolder, folder: Path, redo: Sequence[str] = ()) -> Results:
     """Run an experiment of the paper, or what is left of it; the rows are in `folder`/rows.csv."""
     data.check(plan.sets)
     keep_settings(folder, plan.settings())
-    results = Results(folder / "rows.csv", KEYS, ("wrong", "auc", "ap", "precision"))
+    results = paper_results(folder)
     times = Results(folder / "times.csv", KEYS, ("seconds",))
     for method in redo:
         results.drop(method=method)

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcode.errors import UnknownNameError
-from mcode.experiments.artefacts import report_artefacts, run_artefacts
-from mcode.experiments.clean import CleanPlan, run_clean
+from mcode.experiments.artefacts import artefact_results, report_artefacts, run_artefacts
+from mcode.experiments.blame import blame_results
+from mcode.experiments.clean import CleanPlan, clean_results, run_clean
 from mcode.experiments.clean_tables import report_clean
 from mcode.experiments.datasets import DataFolder
-from mcode.experiments.likelihood import report_likelihood, run_likelihood
+from mcode.experiments.likelihood import likelihood_results, report_likelihood, run_likelihood
 from mcode.experiments.methods import PAPER
 from mcode.experiments.paper_tables import report_experiment_1, report_experiment_2
-from mcode.experiments.protocol import Plan, run_paper
+from mcode.experiments.protocol import Plan, paper_results, run_paper
 from mcode.experiments.rivals import METHODS
 
 EXPERIMENTS = ("1", "2", "clean", "likelihood", "artefacts")
@@ -28,6 +29,7 @@ def run_experiment(
     seed: int = 0,
     sets: Sequence[str] = (),
     redo: Sequence[str] = (),
+    only_tables: bool = False,
 ) -> list[Path]:
     """Run an experiment, or what is left of it, and write its rows, tables and figures.
 
@@ -40,6 +42,7 @@ def run_experiment(
     seed : seed of folds, halves, bootstrap and injection
     sets : file names of data sets; all of the experiment where none is given
     redo : methods to measure again
+    only_tables : measure nothing; write the tables and figures of the rows that are there
 
     Returns
     -------
@@ -51,16 +54,31 @@ def run_experiment(
     for method in redo:
         if method not in known:
             raise UnknownNameError("redo", method, known)
+    if only_tables:
+        return _report(which, folder)
     source = DataFolder(data)
     if which == "clean":
-        results, blame = run_clean(CleanPlan.of(quick=quick, seed=seed, sets=sets), source, folder, redo)
-        return [results.path, blame.path, *report_clean(results, blame, folder)]
-    if which == "likelihood":
-        results = run_likelihood(source, folder, quick=quick, seed=seed, sets=sets)
-        return [results.path, *report_likelihood(results, folder)]
+        run_clean(CleanPlan.of(quick=quick, seed=seed, sets=sets), source, folder, redo)
+    elif which == "likelihood":
+        run_likelihood(source, folder, quick=quick, seed=seed, sets=sets)
+    elif which == "artefacts":
+        run_artefacts(source, folder, quick=quick, seed=seed, sets=sets)
+    else:
+        run_paper(Plan.of(which, quick=quick, seed=seed, sets=sets), source, folder, redo)
+    return _report(which, folder)
+
+
+def _report(which: str, folder: Path) -> list[Path]:
+    """Write the tables and figures of the rows in a folder; return all files."""
     if which == "artefacts":
-        found = run_artefacts(source, folder, quick=quick, seed=seed, sets=sets)
+        found = artefact_results(folder)
         return [*(part.path for part in found.values() if part.rows()), *report_artefacts(found, folder)]
-    results = run_paper(Plan.of(which, quick=quick, seed=seed, sets=sets), source, folder, redo)
+    if which == "likelihood":
+        results = likelihood_results(folder)
+        return [results.path, *report_likelihood(results, folder)]
+    if which == "clean":
+        results, blame = clean_results(folder), blame_results(folder)
+        return [results.path, *report_clean(results, blame, folder)]
+    results = paper_results(folder)
     report = report_experiment_1 if which == "1" else report_experiment_2
     return [results.path, *report(results, folder)]
