@@ -28,6 +28,8 @@ DETECTORS = {
     "br": mcode.MCODE(BinaryRelevance(BatchLogistic(penalty=2.0)), "complement"),
     "chain": mcode.MCODE(ClassifierChain(order=[3, 2, 1, 0]), "noise"),
     "tree": mcode.MCODE("tree", "noise"),
+    "trimmed": mcode.MCODE(mcode.models.TrimmedModel(), "noise"),
+    "reliability": mcode.MCODE(score=mcode.scores.ReliabilityScore("local")),
     "ensemble": mcode.MCODE("chain-ensemble", "noise"),
     "mixture": mcode.MCODE("mixture", "complement"),
     "per label": mcode.MCODE(DependentRelevance(PerLabel(LogisticRegression(), n_jobs=1)), "noise"),

@@ -84,7 +84,9 @@ Learner = Annotated[
 Score = Annotated[
     str,
     typer.Option(
-        "--score", metavar="NAME", help="learned, noise, complement, norm, robust, lof or ocsvm: how rows are ranked."
+        "--score",
+        metavar="NAME",
+        help="learned, noise, complement, reliability, norm, robust, lof or ocsvm: how rows are ranked.",
     ),
 ]
 Folds = Annotated[int, typer.Option("--folds", metavar="N", help="Folds of the cross-fit.")]

@@ -18,6 +18,7 @@ from mcode.scores.learned import LearnedScore
 from mcode.scores.names import as_score
 from mcode.scores.noise import NoiseScore
 from mcode.scores.norm import NormScore
+from mcode.scores.reliability import ReliabilityScore
 from mcode.spaces.joint import joint
 
 
@@ -63,7 +64,7 @@ class JointDetector(DetectorBase):
         """Learn from past rows, assumed mostly right."""
         features, codes = self._open(X, Y)
         self.score_ = as_score(self.score)
-        if isinstance(self.score_, ComplementScore | NormScore | NoiseScore | LearnedScore):
+        if isinstance(self.score_, ComplementScore | NormScore | NoiseScore | LearnedScore | ReliabilityScore):
             raise ParameterError("score", self.score, "a score over any matrix: this one is defined on rho alone")
         M = joint(features, codes)
         if self.reference == "holdout":

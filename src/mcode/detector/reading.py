@@ -27,14 +27,18 @@ def fit_score(score: Any, panel: Panel, reread: Reread, fold_of_row: NDArray[np.
     """Fit `score` on the rows of `panel`; return their own scores."""
     if isinstance(score, LearnedScore):
         return score.fit_outlier_score(panel, reread, fold_of_row)
-    if isinstance(score, NoiseScore):
-        return score.fit(panel).outlier_score(panel)
+    if _takes_panel(score):
+        return np.asarray(score.fit(panel).outlier_score(panel))
     return np.asarray(score.fit_outlier_score(panel.rho))
 
 
 def apply_score(score: Any, panel: Panel) -> Floats:
     """Return the scores of the rows of `panel`."""
-    return np.asarray(score.outlier_score(panel if isinstance(score, LearnedScore | NoiseScore) else panel.rho))
+    return np.asarray(score.outlier_score(panel if _takes_panel(score) else panel.rho))
+
+
+def _takes_panel(score: Any) -> bool:
+    return isinstance(score, LearnedScore | NoiseScore) or bool(getattr(score, "takes_panel", False))
 
 
 def ratio_score(score: Any, panel: Panel) -> LearnedScore | NoiseScore:

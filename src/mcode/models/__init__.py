@@ -13,6 +13,7 @@ from mcode.models.mixture import ChainEnsemble, MixtureModel
 from mcode.models.names import as_model
 from mcode.models.per_label import PerLabel
 from mcode.models.tree import TreeRelevance
+from mcode.models.trimmed import TrimmedModel
 
 __all__ = [
     "BatchLogistic",
@@ -27,6 +28,7 @@ __all__ = [
     "NaiveBayes",
     "PerLabel",
     "TreeRelevance",
+    "TrimmedModel",
     "as_learner",
     "as_model",
 ]

@@ -9,6 +9,7 @@ from mcode.scores.names import as_score
 from mcode.scores.noise import NoiseScore
 from mcode.scores.norm import NormScore
 from mcode.scores.ocsvm import OneClassScore
+from mcode.scores.reliability import ReliabilityScore
 from mcode.scores.robust import RobustScore
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "NoiseScore",
     "NormScore",
     "OneClassScore",
+    "ReliabilityScore",
     "RobustScore",
     "ScoreBase",
     "as_score",

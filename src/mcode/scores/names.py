@@ -15,6 +15,7 @@ from mcode.scores.lof import LOFScore
 from mcode.scores.noise import NoiseScore
 from mcode.scores.norm import NormScore
 from mcode.scores.ocsvm import OneClassScore
+from mcode.scores.reliability import ReliabilityScore
 from mcode.scores.robust import RobustScore
 
 SCORES: dict[str, type[Any]] = {
@@ -25,6 +26,7 @@ SCORES: dict[str, type[Any]] = {
     "ocsvm": OneClassScore,
     "noise": NoiseScore,
     "learned": LearnedScore,
+    "reliability": ReliabilityScore,
 }
 
 
@@ -43,7 +45,7 @@ def as_score(score: Any) -> Any:
         if score not in SCORES:
             raise UnknownNameError("score", score, SCORES)
         return SCORES[score]()
-    if isinstance(score, ScoreBase | NoiseScore | LearnedScore):
+    if isinstance(score, ScoreBase | NoiseScore | LearnedScore | ReliabilityScore):
         return clone(score)
     if isinstance(score, type) or not hasattr(score, "fit"):
         raise UnknownNameError("score", score, SCORES)
