@@ -76,7 +76,9 @@ class ReliabilityScore(BaseEstimator):
         self.there_ = (present - present.mean(axis=0)) ** 2
         self.reliability_ = _quality(self.left_.sum(axis=0), self.there_.sum(axis=0))
         if self.scope == "local":
-            self.search_ = NearestNeighbors(n_neighbors=min(self.neighbours, len(present))).fit(_expected(panel))
+            self.search_ = NearestNeighbors(n_neighbors=min(self.neighbours, len(present)), algorithm="brute").fit(
+                _expected(panel)
+            )
         return self
 
     def outlier_score(self, panel: Panel) -> Floats:
