@@ -16,11 +16,11 @@ from mcode.models.panel import Panel
 from mcode.scores.row_features import spread
 from mcode.solvers.kernels import log_likelihood
 
-MOST_CELLS = 50_000  # per kind of error
-FEWEST_ROWS = 50
+MOST_CELLS = 5_000  # per kind of error
+FEWEST_ROWS = 60
 CELLS_AT_ONCE = 500_000  # eight features of each are in memory together
 PENALTY = 3.0
-STEPS = 60
+STEPS = 30
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
 
 Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 8) and truth (n, d) of the cells of some rows
