@@ -139,9 +139,9 @@ def test_two_verdicts_on_one_row_are_a_conflict_until_somebody_decides(either, e
 
 def test_a_bulk_verdict_does_what_its_preview_says_and_is_undone_at_once(either, either_api):
     kind = either_api.get("/rows")["rows"][0]["kind"]
-    wanted = {"kind": kind, "at_least": 0.2}
+    wanted = {"kind": kind, "at_least": 0.2, "text": "age sex"}
     shown = either_api.post("/bulk/preview", {"kind": "accept", "filter": wanted})
-    assert shown["rows"] == either_api.get(f"/rows?kind={kind}&at_least=0.2")["count"] > 1
+    assert shown["rows"] == either_api.get(f"/rows?kind={kind}&at_least=0.2&text=age%20sex")["count"] > 1
     assert sum(change["rows"] for change in shown["changes"]) >= shown["rows"]
     body = {"kind": "accept", "filter": wanted, "key": "key-of-bulk", "stamp": shown["stamp"]}
     done = either_api.post("/bulk", body)

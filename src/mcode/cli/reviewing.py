@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,13 +66,15 @@ def open_project(project: Path | None, url: str | None) -> Project:
 
     if project is not None and not project.is_file():
         raise ParameterError("PROJECT", str(project), "a file that `mcode audit --review` made")
-    if project is not None and url is not None:
-        target = Database(url)
-        source = Project(Database(project))
-        copy_project(source, target)
-        source.database.close()
-        return Project(target)
-    return Project(open_database(project, url))
+    database = open_database(project, url)
+    try:
+        if project is not None and url is not None:
+            with closing(Database(project)) as file:
+                copy_project(Project(file), database)
+        return Project(database)
+    except BaseException:
+        database.close()
+        raise
 
 
 def make_project(

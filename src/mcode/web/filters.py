@@ -53,9 +53,8 @@ class Filter:
         if self.at_least > 0.0:
             out.append(c.error_probability >= self.at_least)
         for word in self.words:
-            found = select(t.details.c.row).where(
-                t.details.c.row == c.row, t.details.c.words.contains(word, autoescape=True)
-            )
+            d = t.details.alias().c  # the query around it may read `details` as well
+            found = select(d.row).where(d.row == c.row, d.words.contains(word, autoescape=True))
             out.append(found.exists() | func.lower(c.id).contains(word, autoescape=True))
         return out
 

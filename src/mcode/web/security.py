@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -106,11 +107,7 @@ class SecurityMiddleware:
             await refused(scope, receive, self._with_headers(send))
             return
         limit = LARGEST_SCORE if scope["path"] == "/api/score" else LARGEST_BODY
-        body = _Counted(receive, limit)
-        try:
-            await self.app(scope, body, self._with_headers(send))
-        except _TooLargeError:
-            await _no(413, f"more than {limit:,} bytes were sent")(scope, receive, self._with_headers(send))
+        await self.app(scope, _Counted(receive, limit), self._with_headers(send))
 
     def _refusal(self, request: Request) -> Callable[[Scope, Receive, Send], Awaitable[None]] | None:
         headers = request.headers
@@ -188,21 +185,17 @@ def host_of(header: str) -> str:
         return ""
 
 
-class _TooLargeError(Exception):
-    """A body that goes on beyond its limit."""
-
-
 class _Counted:
     """A body that is read no further than its limit."""
 
     def __init__(self, receive: Receive, limit: int) -> None:
-        self._receive, self._left = receive, limit
+        self._receive, self._left, self._limit = receive, limit, limit
 
     async def __call__(self) -> Any:
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            raise _TooLargeError
+            raise HTTPException(413, f"more than {self._limit:,} bytes were sent")
         return message
 
 
