@@ -17,6 +17,7 @@ from mcode.web.database import Database
 from mcode.web.project import Project, copy_project
 from mcode.web.review import Review
 from mcode.web.security import Guard
+from web import hostile
 from web.postgres import new_database, running_server
 
 LABELS = ["dx_diabetes", "dx_hypertension", "dx_copd", "rx_metformin", "rx_bronchodilator", "rx_ace_inhibitor"]
@@ -137,3 +138,17 @@ def model(made):
     result = run("fit", made / "visits.csv", *options)
     assert result.exit_code == 0, result.stderr
     return path
+
+
+@pytest.fixture(scope="session")
+def hostile_project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    path = folder / "a <b>table.parquet"
+    hostile.hostile_frame().to_parquet(path)
+    data = read(path, labels=hostile.LABELS, id="id")
+    audited = run_audit(data, CutRequest.of(None, 5, None), model="dbr", score="noise")
+    project = make_project(
+        audited, Database(folder / "x.review"), path, reading={}, auditing={"score": "noise"}, queue=90
+    )
+    yield project
+    project.database.close()
