@@ -155,3 +155,11 @@ def test_a_response_that_is_never_known_is_refused():
 
 def test_responses_with_one_known_value_are_named():
     assert one_valued(np.array([[0, 1, 0], [MISSING, MISSING, 1]], np.uint8), ["a", "b", "c"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, int, float])
+def test_codes_lie_row_by_row_however_the_table_is_stored(dtype):
+    Y = np.asfortranarray(np.array([[0, 1, 1], [1, 0, 1]], dtype))
+    codes = ResponseEncoding.of(Y).encode(Y)
+    assert codes.flags.c_contiguous
+    np.testing.assert_array_equal(codes, Y)

@@ -67,7 +67,7 @@ class ResponseEncoding:
                 raise InputError(
                     "Y", f"row {row}, column {self.names[column]!r} holds {table[row, column]}", TWO_VALUES
                 )
-            return table
+            return np.ascontiguousarray(table)  # stored by columns, every kernel would stride through it
         codes = np.empty(table.shape, np.uint8)
         for j, values in enumerate(self.values):
             codes[:, j] = self._encode_column(table[:, j], values, self.names[j])
