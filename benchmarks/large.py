@@ -8,7 +8,7 @@ Everything runs in processes of its own; seconds and peak memory are those of th
   loop over all responses, on all cores, and gives them to cleanlab's default. Wall-clock and processor seconds.
 - scoring: a fitted DBR against the one matrix product it needs, on as many threads in the same precision.
 
-    python benchmarks/large.py [--quick] [--only audits|command|scoring]
+    python benchmarks/large.py [--quick] [--only audits|command|scoring] [--sets NAME ...]
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 import mcode
-from datasets import ROOT, load, write_csv
+from datasets import ROOT, load, update_csv
 from mcode.models import BatchLogistic, DependentRelevance
 
 PEER_RESPONSES = 12
@@ -174,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a slice of the rows; nothing is saved")
     parser.add_argument("--only", choices=("audits", "command", "scoring"), help="one part")
+    parser.add_argument("--sets", nargs="*", default=["imdb", "delicious"], help="tables to audit")
     parser.add_argument("--cleanlab", metavar="NAME", help=argparse.SUPPRESS)
     parser.add_argument("--one", nargs=3, metavar=("NAME", "SCORE", "ROWS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -187,7 +188,7 @@ def main() -> None:
     parts = {
         "scoring": partial(scoring, [("imdb", 1), ("delicious", 1), ("bibtex", 1), ("mediamill_sample", 20)]),
         "command": partial(command, "imdb"),
-        "audits": partial(audits, [("imdb", rows), ("delicious", rows)]),
+        "audits": partial(audits, [(name, rows) for name in options.sets]),
     }
     files = {"scoring": "scoring", "command": "large_command", "audits": "large"}
     for part, measure in parts.items():
@@ -195,7 +196,7 @@ def main() -> None:
             continue
         found = measure()
         if not options.quick:
-            write_csv(files[part], found)
+            update_csv(files[part], found)
 
 
 if __name__ == "__main__":
