@@ -36,7 +36,7 @@ def learned_shifts(
     --------
     >>> groups = np.array([[0]] * 8 + [[1]] * 8)
     >>> learned_shifts(np.zeros(16), groups, np.arange(16) < 8, 2).round(1)
-    array([ 1.4, -1.4])
+    array([ 1.5, -1.5])
     """
     n, k = groups.shape
     member = np.zeros((n, n_groups))
