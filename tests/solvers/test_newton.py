@@ -21,9 +21,9 @@ def make_objective(n=80, rows=slice(None), dtype=np.float64):
 
 def solve(objective, start=None, tolerance=1e-9, **options):
     p = objective.design.shape[1]
-    start = np.zeros((p, 4)) if start is None else start
-    scale = np.linalg.norm(objective.at(np.zeros((p, 4), objective.dtype)).gradient, axis=0).astype(np.float64)
-    return minimise(objective, start, scale, np.full(4, tolerance), **options)
+    zero = objective.at(np.zeros((p, 4), objective.dtype))
+    scale = np.linalg.norm(zero.gradient, axis=0).astype(np.float64)
+    return minimise(zero if start is None else objective.at(start), scale, np.full(4, tolerance), **options)
 
 
 def test_every_column_reaches_its_minimum():
@@ -137,6 +137,17 @@ class ChunkedObjective:
         return ChunkedPoint(self, W, [chunk.at(W) for chunk in self.chunks])
 
 
+def test_a_constant_is_looked_at_without_the_product():
+    objective, *_ = make_objective()
+    intercept = np.array([-1.0, 0.0, 0.5, 2.0])
+    W = np.zeros((objective.design.shape[1], 4))
+    W[-1] = intercept
+    short, long = objective.at_constant(intercept), objective.at(W)
+    np.testing.assert_array_equal(short.W, W)
+    np.testing.assert_allclose(short.gradient, long.gradient, atol=1e-12)
+    np.testing.assert_allclose(short.value(), long.value(), rtol=1e-12)
+
+
 def test_a_sum_over_chunks_of_rows_can_stand_in_for_the_objective():
     whole, *_ = make_objective()
     chunks = []
@@ -149,6 +160,6 @@ def test_a_sum_over_chunks_of_rows_can_stand_in_for_the_objective():
     np.testing.assert_allclose(summed.at(W).gradient, whole.at(W).gradient, atol=1e-10)
     np.testing.assert_allclose(summed.at(W).value(), whole.at(W).value(), rtol=1e-12)
     scale = np.linalg.norm(whole.at(np.zeros((10, 4))).gradient, axis=0)
-    found = minimise(summed, np.zeros((10, 4)), scale, np.full(4, 1e-9))
+    found = minimise(summed.at(np.zeros((10, 4))), scale, np.full(4, 1e-9))
     assert found.converged.all()
     np.testing.assert_allclose(found.W, solve(whole).W, atol=1e-6)

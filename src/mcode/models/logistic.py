@@ -19,7 +19,7 @@ from mcode.models.folds import stratified_folds
 from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
 from mcode.solvers.kernels import add_present, gather, log_likelihood
-from mcode.solvers.path import Fold, Task, fit_all, fit_folds, search
+from mcode.solvers.path import Fold, Task, fit_all, fit_folds, make_folds, search
 from mcode.solvers.threads import one_blas_thread, run_all
 
 Array = NDArray[Any]
@@ -103,7 +103,7 @@ class BatchLogistic(BaseEstimator):
         task = _task(scaling.apply(X), Y, parents, known)
         if given is not None:
             penalty = given
-            folds = run_all([partial(Fold, task, fold_of_row == f, np.float32) for f in range(fold_of_row.max() + 1)])
+            folds = make_folds(task, fold_of_row)
         else:
             found = search(task, fold_of_row)
             penalty, folds = found.penalty, found.folds

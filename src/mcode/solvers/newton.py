@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats
 from mcode.solvers.kernels import column_dots, conjugate_step
-from mcode.solvers.objective import Objective, Point
+from mcode.solvers.objective import Point
 
 Array = NDArray[Any]
 
@@ -49,13 +49,14 @@ class Solution:
     converged: NDArray[np.bool_]
 
 
-def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Floats, max_iter: int = 50) -> Solution:
+def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = 50) -> Solution:
     """Minimise each column until the norm of its gradient is at most tolerance * scale.
 
     Parameters
     ----------
-    objective : Objective for b columns of p coefficients
-    start : (p, b) array, left as it is; entries that a mask forbids are 0
+    start : Point
+        An objective for b columns of p coefficients, seen from where to begin; its W is left as it is, and what a mask
+        forbids is 0 there.
     scale : (b,) array
         What a large gradient is: its norm at the best constant prediction.
     tolerance : (b,) array
@@ -63,11 +64,11 @@ def minimise(objective: Objective, start: Array, scale: Floats, tolerance: Float
     max_iter : int
         The most Newton steps of a column.
     """
-    W = np.array(start, dtype=objective.dtype, order="C")
+    W = start.W.copy()
     n_iter = np.zeros(W.shape[1], dtype=np.intp)
     relative, slow = np.full(W.shape[1], np.inf), np.zeros(W.shape[1], dtype=np.intp)
     batch = np.arange(W.shape[1])  # the columns still worked on
-    point, before = objective.at(W), relative.copy()
+    point, before = start, relative.copy()
 
     for _ in range(max_iter + 1):
         # 1. converged columns leave the batch, and so do those that rounding keeps from coming closer

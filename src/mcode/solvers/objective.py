@@ -104,14 +104,23 @@ class LogisticObjective:
 
     def at(self, W: Array) -> LogisticPoint:
         """Look at the objective from `W`."""
-        n, (p, b) = len(self.target), W.shape
-        eta, residual, curvature = (np.empty((n, b), self.dtype) for _ in range(3))
+        eta = np.empty((len(self.target), W.shape[1]), self.dtype)
         self.design.product(W, eta)
+        return self._seen_from(W, eta)
+
+    def at_constant(self, intercept: Array) -> LogisticPoint:
+        """Look at the objective from coefficients that are all 0 but for the intercept: `at` in half the time."""
+        W = np.zeros((self.design.shape[1], len(intercept)), self.dtype)
+        W[-1] = intercept
+        return self._seen_from(W, np.repeat(W[-1:], len(self.target), axis=0))
+
+    def _seen_from(self, W: Array, eta: Array) -> LogisticPoint:
+        residual, curvature = np.empty_like(eta), np.empty_like(eta)
         residual_and_curvature(eta, self.target, residual, curvature)
         if self.weight is not None:
             residual *= self.weight
             curvature *= self.weight
-        gradient = np.empty((p, b), self.dtype)
+        gradient = np.empty(W.shape, self.dtype)
         self.design.adjoint(residual, gradient)
         add_penalty(gradient, W, self.penalty, self.free)
         return LogisticPoint(self, W, eta, curvature, gradient, residual)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
@@ -30,6 +31,7 @@ SEARCH_TOLERANCE = 5e-2  # for columns with at least MANY_ONES ones and a penalt
 MANY_ONES = 200
 FINEST_SEARCH = 2e-3
 HEAVY_MICROSECONDS = 80.0
+ENTRIES_PER_THREAD = 50_000  # of X, above which folds are made side by side
 LOST = 1.5  # standard errors by which a column may predict worse in the first fold and still be fitted in the others
 WEAK = 0.1
 CLEARLY = 0.98
@@ -107,8 +109,11 @@ class Fit:
     def constant(self, columns: Columns) -> Array:
         """Return coefficients that predict the base rate of some columns."""
         W = np.zeros((self._design.shape[1], len(columns)), self._dtype)
-        W[-1] = np.log(self.base_rate[columns]) - np.log1p(-self.base_rate[columns])
+        W[-1] = self._intercept(columns)
         return W
+
+    def _intercept(self, columns: Columns) -> Floats:
+        return np.asarray(np.log(self.base_rate[columns]) - np.log1p(-self.base_rate[columns]))
 
     @property
     def _block_width(self) -> int:
@@ -142,14 +147,16 @@ class Fit:
         padded = np.resize(columns, -(-b // LANES) * LANES)  # whole lanes, by repeating columns
         again = np.arange(len(padded)) % b
         objective = self._objective(padded, penalty[again])
-        if np.isnan(self._scale[columns]).any():
-            gradient = objective.at(self.constant(padded)).gradient
+        unknown = np.isnan(self._scale[columns]).any()
+        if unknown or start is None:
+            point = objective.at_constant(self._intercept(padded))
+        if unknown:
             rarer = np.minimum(self._ones, self._total - self._ones)[padded]
-            self._scale[padded] = np.maximum(
-                np.linalg.norm(gradient, axis=0), np.maximum(SMALLEST_SCALE * rarer, 1e-30)
-            )
-        W = self.constant(padded) if start is None else start[:, again]
-        solution = minimise(objective, W, self._scale[padded], tolerance[again])
+            norm = np.linalg.norm(point.gradient, axis=0)
+            self._scale[padded] = np.maximum(norm, np.maximum(SMALLEST_SCALE * rarer, 1e-30))
+        if start is not None:
+            point = objective.at(np.asarray(start[:, again], self._dtype, order="C"))
+        solution = minimise(point, self._scale[padded], tolerance[again])
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
@@ -266,6 +273,13 @@ class Search:
     folds: list[Fold]
 
 
+def make_folds(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> list[Fold]:
+    """Return a fold for each number in `fold_of_row`."""
+    large = (task.X.nnz if sp.issparse(task.X) else task.X.size) > ENTRIES_PER_THREAD
+    calls = [partial(Fold, task, fold_of_row == f, dtype) for f in range(int(fold_of_row.max()) + 1)]
+    return run_all(calls, side_by_side=large)
+
+
 def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> Search:
     """Find the penalty of each column by cross-validated log-loss, and fit every fold with it.
 
@@ -279,8 +293,7 @@ def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -
     fold_of_row : (n,) array of integers: the fold in which each row is held out
     dtype : precision of the arithmetic
     """
-    n_folds = int(fold_of_row.max()) + 1
-    folds = run_all([partial(Fold, task, fold_of_row == f, dtype) for f in range(n_folds)])
+    folds = make_folds(task, fold_of_row, dtype)
     walk = FirstFoldAhead(task.n_columns, folds)
     walk.go()
     return Search(GRID[walk.best], walk.loss, folds)
