@@ -19,7 +19,7 @@ from numba import njit
 from datasets import load, write_csv
 from mcode.solvers import newton
 from mcode.solvers.design import SparseDesign, stack
-from mcode.solvers.kernels import add_penalty, conjugate_step, gather
+from mcode.solvers.kernels import add_penalty, conjugate_step, gather_curved
 from mcode.solvers.objective import LogisticObjective
 
 STEPS = 12
@@ -41,11 +41,7 @@ def fused_steps(
             rr[c] += residual[i, c] * residual[i, c]
     live, target = np.ones(b, np.bool_), 1e-60 * rr
     for _ in range(steps):
-        gather(rows[0], rows[1], rows[2], D, along)
-        for i in range(along.shape[0]):
-            for c in range(b):
-                along[i, c] *= curvature[i, c]
-        gather(columns[0], columns[1], columns[2], along, HD)
+        gather_curved(rows[0], rows[1], rows[2], columns[0], columns[1], columns[2], D, curvature, along, HD)
         along_step = add_penalty(HD, D, penalty, free)
         if conjugate_step(step, D, HD, along_step, residual, diagonal, rz, rr, live, target) == 0:
             break

@@ -1,6 +1,6 @@
-"""The design Z = [X | parents | 1] that all columns of a solve share, and the two products a solver needs of it.
+"""The design Z = [X | parents | 1] that all columns of a solve share, and the products a solver needs of it.
 
-The solver never asks how Z is stored: a `Design` has `product`, `adjoint` and `squared_adjoint`, nothing else.
+The solver never asks how Z is stored: a `Design` has `product`, `adjoint`, both at once, and `squared_adjoint`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Matrix
-from mcode.solvers.kernels import gather
+from mcode.solvers.kernels import gather, gather_curved
 
 Array = NDArray[Any]
 
@@ -34,6 +34,9 @@ class Design(Protocol):
 
     def adjoint(self, R: Array, out: Array) -> None:
         """Write Z' @ R, of shape (p, b)."""
+
+    def curved(self, D: Array, curvature: Array, along: Array, out: Array) -> None:
+        """Write along = curvature * (Z @ D), of shape (n, b), and Z' @ along, of shape (p, b)."""
 
     def squared_adjoint(self, H: Array, out: Array) -> None:
         """Write (Z * Z)' @ H of shape (p, b), or a close positive bound: it serves as a preconditioner only."""
@@ -56,6 +59,12 @@ class DenseDesign:
     def adjoint(self, R: Array, out: Array) -> None:
         """Write Z' @ R."""
         np.dot(self.Z.T, R, out=out)
+
+    def curved(self, D: Array, curvature: Array, along: Array, out: Array) -> None:
+        """Write curvature * (Z @ D) and Z' @ that."""
+        np.dot(self.Z, D, out=along)
+        along *= curvature
+        np.dot(self.Z.T, along, out=out)
 
     def squared_adjoint(self, H: Array, out: Array) -> None:
         """Write mean squares times the sum of H: as good a preconditioner here as the exact sum, and free."""
@@ -81,6 +90,10 @@ class SparseDesign:
     def adjoint(self, R: Array, out: Array) -> None:
         """Write Z' @ R."""
         gather(*self._columns, R, out)
+
+    def curved(self, D: Array, curvature: Array, along: Array, out: Array) -> None:
+        """Write curvature * (Z @ D) and Z' @ that."""
+        gather_curved(*self._rows, *self._columns, D, curvature, along, out)
 
     def squared_adjoint(self, H: Array, out: Array) -> None:
         """Write (Z * Z)' @ H."""

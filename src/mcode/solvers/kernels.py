@@ -26,12 +26,16 @@ PIECE = 1024  # entries of a sparse row that are summed before they join its tot
 
 
 def _make_gather_columns(lanes: int, row_sum: Any) -> Any:
-    """Compile the sparse product for `lanes` columns from `column` on; `piece` has room for one row of `out`."""
+    """Compile the sparse product for `lanes` columns from `column` on; `piece` has room for one row of `out`.
+
+    Where `factor` has rows, the result is multiplied by it cell by cell, while it is still in cache.
+    """
 
     @njit(nogil=True, fastmath=True)
     def gather_columns(
-        indptr: Array, indices: Array, data: Array, D: Array, column: int, out: Array, piece: Array
+        indptr: Array, indices: Array, data: Array, D: Array, column: int, factor: Array, out: Array, piece: Array
     ) -> None:
+        scaled = factor.shape[0] > 0
         for i in range(out.shape[0]):
             k, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
             row_sum(indices, data, k, min(k + PIECE, end), D, column, out, i)
@@ -40,6 +44,9 @@ def _make_gather_columns(lanes: int, row_sum: Any) -> Any:
                 row_sum(indices, data, k, min(k + PIECE, end), D, column, piece, 0)
                 for c in range(column, column + lanes):
                     out[i, c] += piece[0, c]
+            if scaled:
+                for c in range(column, column + lanes):
+                    out[i, c] *= factor[i, c]
 
     return gather_columns
 
@@ -50,6 +57,27 @@ _gather_32, _gather_16, _gather_8, _gather_1 = (
 
 
 @njit(cache=True, nogil=True, fastmath=True)
+def _gather(indptr: Array, indices: Array, data: Array, D: Array, factor: Array, out: Array) -> None:
+    n_columns = D.shape[1]
+    piece = np.empty((1, n_columns), D.dtype)
+    column = 0
+    while column + 32 <= n_columns:
+        _gather_32(indptr, indices, data, D, column, factor, out, piece)
+        column += 32
+    if column + 16 <= n_columns:
+        _gather_16(indptr, indices, data, D, column, factor, out, piece)
+        column += 16
+    while column < n_columns and n_columns >= 8:
+        if column > n_columns - 8:  # the last eight columns overlap those before: the same sums again
+            column = n_columns - 8
+        _gather_8(indptr, indices, data, D, column, factor, out, piece)
+        column += 8
+    while column < n_columns:
+        _gather_1(indptr, indices, data, D, column, factor, out, piece)
+        column += 1
+
+
+@njit(cache=True, nogil=True, fastmath=True)
 def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> None:
     """Write A @ D into `out`, for A in compressed rows and D and out in C order.
 
@@ -57,22 +85,28 @@ def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> 
     summed in pieces: the intercept's row of a transposed design has an entry for every row of the table, and in single
     precision one long sum of 100,000 entries has errors as large as the gradients that a fit ends with.
     """
-    n_columns = D.shape[1]
-    piece = np.empty((1, n_columns), D.dtype)
-    column = 0
-    while column + 32 <= n_columns:
-        _gather_32(indptr, indices, data, D, column, out, piece)
-        column += 32
-    if column + 16 <= n_columns:
-        _gather_16(indptr, indices, data, D, column, out, piece)
-        column += 16
-    while column < n_columns and n_columns >= 8:
-        column = min(column, n_columns - 8)  # the last eight columns may overlap those before: the same sums again
-        _gather_8(indptr, indices, data, D, column, out, piece)
-        column += 8
-    while column < n_columns:
-        _gather_1(indptr, indices, data, D, column, out, piece)
-        column += 1
+    _gather(indptr, indices, data, D, D[:0], out)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def gather_curved(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    column_indptr: Array,
+    column_indices: Array,
+    column_data: Array,
+    D: Array,
+    curvature: Array,
+    along: Array,
+    out: Array,
+) -> None:
+    """Write curvature * (Z @ D) into `along` and Z' @ along into `out`, for Z in compressed rows and in columns.
+
+    One call for both products: on small tables the calls would cost as much as the sums.
+    """
+    _gather(indptr, indices, data, D, curvature, along)
+    _gather(column_indptr, column_indices, column_data, along, D[:0], out)
 
 
 def _make_logistic(float_type: Any, int_type: Any) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats
 from mcode.solvers.kernels import column_dots, conjugate_step
+from mcode.solvers.memory import columns_of, empty
 from mcode.solvers.objective import Point
 
 Array = NDArray[Any]
@@ -109,10 +110,13 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
     The products cost the same for one live column as for a full block. So the block shrinks when half of its columns
     are done, and the last tenth is left as exact as it is then.
     """
-    step = np.zeros_like(point.gradient)
+    shape, dtype = point.gradient.shape, point.gradient.dtype
+    step, D, HD = (empty(shape, dtype) for _ in range(3))
+    step[...] = 0
     index = np.arange(step.shape[1])  # where the columns of the shrinking block stand in `step`
-    part, diagonal, residual = step, point.inverse_diagonal(), np.negative(point.gradient)
-    D, HD = residual * diagonal, np.empty_like(residual)
+    part, diagonal = step, point.inverse_diagonal()
+    residual = np.negative(point.gradient, out=empty(shape, dtype))
+    np.multiply(residual, diagonal, out=D)
     rz, rr = column_dots(D, residual), column_dots(residual, residual)
     target = forcing**2 * rr
     live = moving & (rr > 0)
@@ -126,8 +130,8 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
             keep = _whole_lanes(live, rr / target)
             step[:, index] = part
             index, rz, rr, target, live = index[keep], rz[keep], rr[keep], target[keep], live[keep]
-            part, D, residual, diagonal = (np.ascontiguousarray(a[:, keep]) for a in (part, D, residual, diagonal))
-            point, HD = point.columns(keep), np.empty_like(D)
+            part, D, residual, diagonal = (columns_of(a, keep) for a in (part, D, residual, diagonal))
+            point, HD = point.columns(keep), empty(D.shape, dtype)
     if part is not step:
         step[:, index] = part
     return step
@@ -143,7 +147,9 @@ def _walk(point: Point, step: Array) -> Point:
     slope = np.abs(column_dots(point.gradient, step))
     length, short, long = np.ones(len(slope)), np.zeros(len(slope)), np.full(len(slope), np.inf)
     for attempt in range(MAX_SHORTER_STEPS + 1):
-        far = point.objective.at(point.W + length.astype(step.dtype) * step)
+        W = np.multiply(length.astype(step.dtype), step, out=empty(step.shape, step.dtype))
+        W += point.W
+        far = point.objective.at(W)
         end = column_dots(far.gradient, step)
         too_far = ~(end <= STEEP_AT_THE_END * slope)  # also where the end is not a number
         too_short = (end < -STILL_STEEP * slope) & np.isfinite(long)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Floats
 from mcode.solvers.design import Design
 from mcode.solvers.kernels import add_penalty, log_likelihood, residual_and_curvature
+from mcode.solvers.memory import columns_of, empty
 
 Array = NDArray[Any]
 
@@ -96,31 +97,33 @@ class LogisticObjective:
         """Return the same objective for some of the columns."""
         return LogisticObjective(
             self.design,
-            np.ascontiguousarray(self.target[:, keep]),
+            columns_of(self.target, keep),
             self.penalty[keep],
-            np.ascontiguousarray(self.free[:, keep]),
-            None if self.weight is None else np.ascontiguousarray(self.weight[:, keep]),
+            columns_of(self.free, keep),
+            None if self.weight is None else columns_of(self.weight, keep),
         )
 
     def at(self, W: Array) -> LogisticPoint:
         """Look at the objective from `W`."""
-        eta = np.empty((len(self.target), W.shape[1]), self.dtype)
+        eta = empty((len(self.target), W.shape[1]), self.dtype)
         self.design.product(W, eta)
         return self._seen_from(W, eta)
 
     def at_constant(self, intercept: Array) -> LogisticPoint:
         """Look at the objective from coefficients that are all 0 but for the intercept: `at` in half the time."""
-        W = np.zeros((self.design.shape[1], len(intercept)), self.dtype)
-        W[-1] = intercept
-        return self._seen_from(W, np.repeat(W[-1:], len(self.target), axis=0))
+        W = empty((self.design.shape[1], len(intercept)), self.dtype)
+        W[:-1], W[-1] = 0, intercept
+        eta = empty((len(self.target), len(intercept)), self.dtype)
+        eta[...] = W[-1]
+        return self._seen_from(W, eta)
 
     def _seen_from(self, W: Array, eta: Array) -> LogisticPoint:
-        residual, curvature = np.empty_like(eta), np.empty_like(eta)
+        residual, curvature = empty(eta.shape, self.dtype), empty(eta.shape, self.dtype)
         residual_and_curvature(eta, self.target, residual, curvature)
         if self.weight is not None:
             residual *= self.weight
             curvature *= self.weight
-        gradient = np.empty(W.shape, self.dtype)
+        gradient = empty(W.shape, self.dtype)
         self.design.adjoint(residual, gradient)
         add_penalty(gradient, W, self.penalty, self.free)
         return LogisticPoint(self, W, eta, curvature, gradient, residual)
@@ -140,9 +143,9 @@ class LogisticPoint:
     def columns(self, keep: NDArray[np.intp]) -> LogisticPoint:
         """Return the same point for some of the columns."""
         W, eta, curvature, gradient = (
-            np.ascontiguousarray(part[:, keep]) for part in (self.W, self.eta, self.curvature, self.gradient)
+            columns_of(part, keep) for part in (self.W, self.eta, self.curvature, self.gradient)
         )
-        return LogisticPoint(self.objective.columns(keep), W, eta, curvature, gradient, np.empty_like(eta))
+        return LogisticPoint(self.objective.columns(keep), W, eta, curvature, gradient, empty(eta.shape, eta.dtype))
 
     def value(self) -> Floats:
         """Return the value of each column."""
@@ -154,15 +157,12 @@ class LogisticPoint:
 
     def hessian_product(self, D: Array, out: Array) -> Floats:
         """Write the product of each column's Hessian with its direction, and return their dot products."""
-        design, along = self.objective.design, self.scratch
-        design.product(D, along)
-        along *= self.curvature
-        design.adjoint(along, out)
+        self.objective.design.curved(D, self.curvature, self.scratch, out)
         return add_penalty(out, D, self.objective.penalty, self.objective.free)
 
     def inverse_diagonal(self) -> Array:
         """Return 1 / diag of each column's Hessian, up to what `squared_adjoint` leaves out."""
-        diagonal = np.empty_like(self.gradient)
+        diagonal = empty(self.gradient.shape, self.gradient.dtype)
         self.objective.design.squared_adjoint(self.curvature, diagonal)
         diagonal[:-1] += self.objective.penalty
         # The intercept of a column whose rows are all certain has next to no curvature; its step must stay finite.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
 from mcode.solvers.design import DenseDesign, Rotation, as_design, stack
+from mcode.solvers.memory import columns_of, empty
 from mcode.solvers.newton import LANES, Solution, minimise
 from mcode.solvers.objective import LogisticObjective, losses
 from mcode.solvers.threads import n_threads, run_all
@@ -155,14 +156,14 @@ class Fit:
             norm = np.linalg.norm(point.gradient, axis=0)
             self._scale[padded] = np.maximum(norm, np.maximum(SMALLEST_SCALE * rarer, 1e-30))
         if start is not None:
-            point = objective.at(np.asarray(start[:, again], self._dtype, order="C"))
+            point = objective.at(columns_of(start, again, self._dtype))
         solution = minimise(point, self._scale[padded], tolerance[again])
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
-        free = np.ascontiguousarray(self._free[:, columns])
-        weight = None if self._weight is None else self._weight[:, columns].astype(self._dtype)
-        target = self._target[:, columns].astype(self._dtype)
+        free = columns_of(self._free, columns)
+        weight = None if self._weight is None else columns_of(self._weight, columns, self._dtype)
+        target = columns_of(self._target, columns, self._dtype)
         return LogisticObjective(self._design, target, penalty.astype(self._dtype), free, weight)
 
     def stack(self, X: Matrix, parents: Array) -> Matrix:
@@ -251,9 +252,9 @@ class Fold:
 
     def losses(self, columns: Columns, W: Array) -> Array:
         """Return the loss of every held-out row for some columns with coefficients W."""
-        eta = np.empty((len(self.rows), len(columns)), W.dtype)
+        eta = empty((len(self.rows), len(columns)), W.dtype)
         self._design.product(np.ascontiguousarray(W), eta)
-        loss = losses(eta, self._target[:, columns].astype(W.dtype))
+        loss = losses(eta, columns_of(self._target, columns, W.dtype))
         return loss if self._weight is None else loss * self._weight[:, columns].astype(W.dtype)
 
 
