@@ -30,6 +30,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/detection.py
 	$(BIN)/python benchmarks/scores.py
+	$(BIN)/python benchmarks/review.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

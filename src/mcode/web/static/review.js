@@ -230,7 +230,7 @@ const showProgress = (progress) => {
   byId("n-reviewed").textContent = `${progress.reviewed.toLocaleString("en")} of ${progress.findings.toLocaleString("en")}`;
   for (const name of ["corrected", "kept", "skipped", "conflict"]) byId(`n-${name}`).textContent = counts[name].toLocaleString("en");
   byId("conflict-line").hidden = !counts.conflict;
-  byId("n-left").textContent = progress.errors_left < 0.5 ? "hardly one" : `about ${Math.round(progress.errors_left).toLocaleString("en")}`;
+  byId("n-left").textContent = progress.errors_left < 0.5 ? "< 1" : Math.round(progress.errors_left).toLocaleString("en");
 };
 
 const showFilterNote = () => { byId("filter-note").textContent = Object.keys(filter).length > 1 || filter.status !== "open" ? "in use" : ""; };
