@@ -37,7 +37,13 @@ def test_accepting_a_repair_corrects_the_row_and_goes_on(either, either_api):
     }
     entry = seen["record"][0]
     assert (entry["who"], entry["kind"], entry["standing"]) == ("anna", "accept", True)
-    assert entry["changes"]
+    assert entry["id"] == row["id"]
+    repair = {(c["name"], c["before"], c["after"]) for c in row["repair"]}
+    assert {(c["name"], c["before"], c["after"]) for c in entry["changes"]} == repair
+    assert either_api.get("/verdicts")[0]["changes"] == entry["changes"]
+    either_api.post("/undo", {"key": "key-accept-undo"})
+    undone = either_api.get("/verdicts")[0]
+    assert {(c["name"], c["after"], c["before"]) for c in undone["changes"]} == repair  # back to the recorded values
     assert entry["at"].endswith("Z")
     assert tallies(either) == recounted(either)
 

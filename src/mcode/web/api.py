@@ -26,7 +26,7 @@ from mcode.web.project import read_fact
 from mcode.web.queue import hold, next_row, page, release
 from mcode.web.recording import Verdict, once_more, record_in, undo_last
 from mcode.web.review import Review, Served, Who
-from mcode.web.rows import LONGEST_NAME, cell_text, listed, record_lines, shortened, whole
+from mcode.web.rows import LONGEST_NAME, cell_text, listed, origins_of, record_lines, shortened, whole
 
 SENTENCES: dict[int | str, dict[str, Any]] = {
     code: {"model": s.Error, "description": said}
@@ -221,7 +221,8 @@ def get_verdicts(
     asked = select(t.verdicts).order_by(c.seq.desc()).limit(limit)
     with review.project.database.read() as connection:
         entries = connection.execute(asked if before is None else asked.where(c.seq < before)).all()
-        return [s.RecordLine(**line) for line in record_lines(entries, review.project.about)]
+        origins = origins_of(connection, {entry.row for entry in entries})
+        return [s.RecordLine(**line) for line in record_lines(entries, review.project.about, origins)]
 
 
 @router.put("/views/{name}", tags=["views"])

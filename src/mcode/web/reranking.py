@@ -20,7 +20,7 @@ import mcode
 from mcode._progress import advance
 from mcode.data import Dataset
 from mcode.detector import Audit
-from mcode.detector.feedback import learned_shifts
+from mcode.detector.feedback import learned_shifts, likeliest_spread
 from mcode.errors import McodeError
 from mcode.explain.finding import Finding
 from mcode.own_words import explain_audit, named_responses
@@ -91,12 +91,13 @@ def relearned_log_odds(found: Audit, judged: Judged) -> NDArray[np.float64]:
     log_odds = _log_odds(found.error_probability)
     if not len(judged.row):
         return log_odds
-    shifts = learned_shifts(
+    verdicts = (
         _log_odds(judged.error_probability),
         _groups(judged.response, judged.observed, n_responses),
         judged.wrong,
         1 + 3 * n_responses,
     )
+    shifts = learned_shifts(*verdicts, likeliest_spread(*verdicts))
     return np.asarray(log_odds + shifts[_groups(first, own, n_responses)].sum(axis=1))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -82,7 +83,7 @@ def whole(
         "repair": [_change(place, stored.recorded[place], code, about) for place, code in stored.repair.items()],
         "odds_before": odds(stored.probability_before),
         "odds_after": odds(stored.probability_after),
-        "record": record_lines(entries, about, state.standing),
+        "record": record_lines(entries, about, {row: Origin(found.id, stored.recorded)}, state.standing),
     }
 
 
@@ -150,17 +151,35 @@ def _change(place: int, before: int, after: int, about: ResponseNames) -> dict[s
     }
 
 
-def record_lines(entries: Sequence[AnyRow], about: ResponseNames, standing: Sequence[int] = ()) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Origin:
+    """What the source says about a row: its id, and the recorded code of each response."""
+
+    id: str
+    recorded: Mapping[int, int]
+
+
+def origins_of(connection: Connection, rows: Collection[int]) -> dict[int, Origin]:
+    """Return what the source says about those of these rows that are in the queue."""
+    f, d = t.findings.c, t.details.c
+    asked = select(f.row, f.id, d.body).join_from(t.findings, t.details, f.row == d.row).where(f.row.in_(rows))
+    return {found.row: Origin(found.id, unpack(found.body).recorded) for found in connection.execute(asked)}
+
+
+def record_lines(
+    entries: Sequence[AnyRow], about: ResponseNames, origins: Mapping[int, Origin], standing: Sequence[int] = ()
+) -> list[dict[str, Any]]:
     """Return entries of the record, each with who, when, and what it changed."""
     undone = {entry.undoes for entry in entries if entry.undoes is not None}
     return [
         {
             "seq": entry.seq,
             "row": entry.row,
+            "id": shortened(origins[entry.row].id, LONGEST_NAME) if entry.row in origins else str(entry.row),
             "kind": entry.kind,
             "who": entry.who,
             "at": entry.at,
-            "changes": _changes(json.loads(entry.before), json.loads(entry.after), about),
+            "changes": _changes(json.loads(entry.before), json.loads(entry.after), origins.get(entry.row), about),
             "undoes": entry.undoes,
             "batch": entry.batch,
             "undone": entry.seq in undone,
@@ -170,21 +189,24 @@ def record_lines(entries: Sequence[AnyRow], about: ResponseNames, standing: Sequ
     ]
 
 
-def _changes(before: Mapping[str, int], after: Mapping[str, int], about: ResponseNames) -> list[dict[str, Any]]:
-    """Return what an entry changed; a response that neither names is as the source has it."""
+def _changes(
+    before: Mapping[str, int], after: Mapping[str, int], origin: Origin | None, about: ResponseNames
+) -> list[dict[str, Any]]:
+    """Return what an entry changed; a response that one side does not name is there as the source has it."""
     out = []
     for key in sorted(set(before) | set(after), key=int):
         if before.get(key) == after.get(key):
             continue
         place = int(key)
-        choices = about.choices[place]
-        said = [choices[side[key]] if key in side else None for side in (before, after)]
+        recorded = None if origin is None else origin.recorded.get(place)
+        codes = [side.get(key, recorded) for side in (before, after)]
+        said = ["as recorded" if code is None else about.choices[place][code] for code in codes]
         out.append(
             {
                 "place": place,
                 "name": shortened(about.names[place], LONGEST_NAME),
-                "before": "as recorded" if said[0] is None else shortened(said[0], LONGEST_NAME),
-                "after": "as recorded" if said[1] is None else shortened(said[1], LONGEST_NAME),
+                "before": shortened(said[0], LONGEST_NAME),
+                "after": shortened(said[1], LONGEST_NAME),
             }
         )
     return out

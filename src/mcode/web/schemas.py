@@ -234,6 +234,7 @@ class RecordLine(BaseModel):
 
     seq: int
     row: int
+    id: str
     kind: str
     who: str
     at: str

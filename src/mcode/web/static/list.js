@@ -37,7 +37,7 @@ const preview = async () => {
   const rows = shown.rows === 1 ? "1 row" : `${shown.rows.toLocaleString("en")} rows`;
   byId("bulk-text").textContent = `This will ${DOES[kind]} ${rows}.`
     + (shown.left_out ? ` ${shown.left_out.toLocaleString("en")} are left out: others are looking at them, or they have no repair.` : "");
-  byId("bulk-changes").replaceChildren(...shown.changes.map((one) => el("li", {}, el("code", {}, own(one.name)), " becomes ", el("b", { class: "expected" }, own(one.after)), ` in ${one.rows.toLocaleString("en")} rows`)));
+  byId("bulk-changes").replaceChildren(...shown.changes.map((one) => el("li", {}, el("code", {}, own(one.name)), " becomes ", el("b", { class: "expected" }, own(one.after)), one.rows === 1 ? " in 1 row" : ` in ${one.rows.toLocaleString("en")} rows`)));
   byId("bulk-do").disabled = !shown.rows;
   byId("bulk-do").textContent = shown.rows ? `Judge ${rows}` : "Nothing to judge";
   byId("bulk-dialog").returnValue = "";

@@ -69,13 +69,22 @@ const proposal = () => {
 
 const explained = () => row.responses.filter((response, at) => response.evidence.length && (at === 0 || wantedCode.has(response.place)));
 
-const why = () => explained().map((response) => el("section", {},
-  el("h2", {}, "Why ", el("code", {}, own(response.name)), " looks wrong"),
-  response.sentence && response.sentence !== row.sentence ? el("p", { class: "muted" }, said(response.sentence)) : null,
-  el("ul", { class: "evidence" }, response.evidence.map((piece) => el("li", { class: piece.weight >= 0 ? "for" : "against" },
-    el("span", { class: "what" }, el("span", { class: "kind" }, piece.kind), " ", own(piece.name), " = ", own(piece.value)),
-    bar(piece.width),
-    el("span", { class: "weight" }, `${piece.weight >= 0 ? "+" : "−"}${Math.abs(piece.weight).toFixed(2)}`))))));
+// The evidence of the response named first is open; that of the others is a click away, so that the responses stay in sight.
+const why = () => explained().map((response, at) => {
+  const title = ["Why ", el("code", {}, own(response.name)), " looks wrong"];
+  const pieces = [
+    response.sentence && response.sentence !== row.sentence ? el("p", { class: "muted" }, said(response.sentence)) : null,
+    el("ul", { class: "evidence" }, response.evidence.map(evidence)),
+  ];
+  if (at) return el("details", { class: "why" }, el("summary", {}, title), pieces);
+  return el("section", {}, el("h2", {}, title), pieces,
+    el("p", { class: "note" }, "+ (green) speaks for the expected value, − (red) for the recorded one."));
+});
+
+const evidence = (piece) => el("li", { class: piece.weight >= 0 ? "for" : "against" },
+  el("span", { class: "what" }, el("span", { class: "kind" }, piece.kind), " ", own(piece.name), " = ", own(piece.value)),
+  bar(piece.width),
+  el("span", { class: "weight" }, `${piece.weight >= 0 ? "+" : "−"}${Math.abs(piece.weight).toFixed(2)}`));
 
 const bar = (width) => {
   const inside = el("i");
