@@ -82,7 +82,7 @@ def likeliest_spread(
     """
     each = [np.r_[SPREAD, np.full(n_groups - 1, spread)] for spread in SPREADS]
     evidence = [_fit(log_odds, groups, wrong, n_groups, spread).log_evidence for spread in each]
-    return each[int(np.argmax(evidence))]
+    return np.asarray(each[int(np.argmax(evidence))])
 
 
 def _fit(
