@@ -59,7 +59,7 @@ def _is_number(value: object) -> bool:
 
 def _refuse_not_finite(values: NDArray[Any], locate: Any, name: str, names: list[str] | None) -> None:
     with np.errstate(over="ignore", invalid="ignore"):  # one sum is a quick look, and may overflow
-        total = values.sum(dtype=np.float64)
+        total = values.sum()
     if not np.isfinite(total) and not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
         row, column = locate(at)
@@ -130,7 +130,8 @@ def _check_sparse(table: Any, name: str) -> sp.csr_matrix:
     data = _as_float(matrix.data, name)
     if data is not matrix.data:
         matrix = sp.csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-    if not matrix.has_canonical_format:
+    # asked of the caller's matrix, which remembers the answer
+    if not (table if table.format == "csr" else matrix).has_canonical_format:
         matrix = matrix.copy()  # it may share its arrays with the caller's
         matrix.sum_duplicates()
 

@@ -20,7 +20,7 @@ from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
 from mcode.solvers.kernels import add_present, gather, log_likelihood
 from mcode.solvers.path import Fold, Task, fit_all, fit_folds, make_folds, search
-from mcode.solvers.threads import one_blas_thread, run_all
+from mcode.solvers.threads import n_threads, one_blas_thread, run_all
 
 Array = NDArray[Any]
 
@@ -29,6 +29,7 @@ Array = NDArray[Any]
 FOLD_TOLERANCE = 3e-4
 SEARCHED_TOLERANCE = 1e-5
 GIVEN_TOLERANCE = 1e-7
+STRETCHES = 4  # of the rows for each thread
 CELLS_AT_ONCE = 2**17  # a chunk's logits stay in cache from the product to the probability
 
 
@@ -151,14 +152,11 @@ class Scaling:
         deviation = X.std(axis=0, dtype=np.float64)
         return cls(X.mean(axis=0, dtype=np.float64), np.where(deviation > 0, deviation, 1.0))
 
-    def apply(self, X: Matrix, out: Array | None = None) -> Matrix:
-        """Return the scaled features, in `out` where that is given."""
+    def apply(self, X: Matrix) -> Matrix:
+        """Return the scaled features."""
         if self.mean is None or self.deviation is None:
-            if out is None:
-                return X
-            out[...] = X
-            return out
-        centred = np.subtract(np.asarray(X), self.mean.astype(X.dtype), out=out)
+            return X
+        centred = np.subtract(np.asarray(X), self.mean.astype(X.dtype))
         return np.asarray(np.divide(centred, self.deviation.astype(X.dtype), out=centred))
 
     def into(self, features: Array, intercept: Array) -> tuple[Array, Array]:
@@ -201,19 +199,24 @@ class LinearConditionals:
 
     def logits(self, X: Matrix, Y: Codes) -> Array:
         """Return log odds of y_j = 1 given the context and the observed parents, shape (n, d)."""
-        return self._reader(X).logits(X, Y, slice(0, len(Y)))
+        reader = self._reader(X)
+        return reader.logits(X, Y, slice(0, len(Y)), np.empty(Y.shape, reader.features.dtype))
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
         """Return log P of the observed responses, shape (n, d), computed in the precision of X."""
         out = np.empty(Y.shape)
         reader = self._reader(X)
-
-        def read(rows: slice) -> None:
-            log_likelihood(reader.logits(X, Y, rows), Y[rows], out[rows])
-
         at_once = max(256, CELLS_AT_ONCE // Y.shape[1])
-        chunks = [slice(start, min(start + at_once, len(Y))) for start in range(0, len(Y), at_once)]
-        run_all([partial(read, chunk) for chunk in chunks])
+
+        def read(stretch: slice) -> None:
+            room = np.empty((at_once, Y.shape[1]), reader.features.dtype)  # fresh memory would cost more than the sums
+            for start in range(stretch.start, stretch.stop, at_once):
+                rows = slice(start, min(start + at_once, stretch.stop))
+                log_likelihood(reader.logits(X, Y, rows, room[: rows.stop - start]), Y[rows], out[rows])
+
+        length = max(at_once, -(-len(Y) // (STRETCHES * n_threads())))
+        stretches = [slice(start, min(start + length, len(Y))) for start in range(0, len(Y), length)]
+        run_all([partial(read, stretch) for stretch in stretches])
         return out
 
     def _reader(self, X: Matrix) -> DenseReader | SparseReader:
@@ -221,26 +224,24 @@ class LinearConditionals:
         if sp.issparse(X):
             parts = (*self.scaling.into(self.features, self.intercept), responses)
             return SparseReader(*(np.ascontiguousarray(part, dtype=X.dtype) for part in parts))
-        W = np.vstack([self.features, responses, self.intercept[None]]).astype(X.dtype)
-        return DenseReader(W, self.features.shape[0], self.scaling)
+        parts = (self.features, self.intercept, responses)
+        return DenseReader(self.scaling, *(np.ascontiguousarray(part, dtype=X.dtype) for part in parts))
 
 
 @dataclass(frozen=True)
 class DenseReader:
-    """Coefficients made ready for dense rows: scaling, responses and intercept all go into one matrix product."""
+    """Coefficients made ready for dense rows."""
 
-    W: Array  # (m + d + 1, d), or (m + 1, d) where no response is an input
-    n_features: int
     scaling: Scaling
+    features: Array
+    intercept: Array
+    responses: Array
 
-    def logits(self, X: Any, Y: Codes, rows: slice) -> Array:
-        """Return [scaled X | Y | 1] @ W of some rows."""
-        Z = np.empty((rows.stop - rows.start, len(self.W)), self.W.dtype)
-        self.scaling.apply(X[rows], out=Z[:, : self.n_features])
-        if len(self.W) > self.n_features + 1:
-            Z[:, self.n_features : -1] = Y[rows]
-        Z[:, -1] = 1
-        return np.asarray(Z @ self.W)
+    def logits(self, X: Any, Y: Codes, rows: slice, out: Array) -> Array:
+        """Return scaled X @ features + Y @ responses + intercept of some rows, in `out`."""
+        np.matmul(np.asarray(self.scaling.apply(X[rows])), self.features, out=out)
+        add_present(Y[rows], self.responses, self.intercept, out)
+        return out
 
 
 @dataclass(frozen=True)
@@ -251,13 +252,12 @@ class SparseReader:
     intercept: Array
     responses: Array
 
-    def logits(self, X: Any, Y: Codes, rows: slice) -> Array:
-        """Return X @ features + Y @ responses + intercept of some rows."""
-        eta = np.empty((rows.stop - rows.start, self.features.shape[1]), self.features.dtype)
+    def logits(self, X: Any, Y: Codes, rows: slice, out: Array) -> Array:
+        """Return X @ features + Y @ responses + intercept of some rows, in `out`."""
         starts = X.indptr[rows.start : rows.stop + 1]
-        gather(_unsigned(starts), _unsigned(X.indices), X.data, self.features, eta)
-        add_present(Y[rows], self.responses, self.intercept, eta)
-        return eta
+        gather(_unsigned(starts), _unsigned(X.indices), X.data, self.features, out)
+        add_present(Y[rows], self.responses, self.intercept, out)
+        return out
 
 
 def _unsigned(index: Array) -> Array:

@@ -22,6 +22,7 @@ Array = NDArray[Any]
 # Python's error model tests every divisor for zero, and that test keeps the loop from being vectorised.
 _KEEP_ORDER = {"contract", "nnan", "ninf", "nsz", "arcp"}
 
+CELLS_IN_A_ROW = 512  # of the pointwise loops, about
 PIECE = 1024  # entries of a sparse row that are summed before they join its total
 
 
@@ -212,7 +213,16 @@ def log_likelihood(eta: Array, target: Array, out: Array) -> None:
     >>> out
     array([[-6.93147181e-01, -4.24835426e-18, -4.00000000e+01]])
     """
-    _LOGISTIC[eta.dtype][1](eta, target, out)
+    kernel = _LOGISTIC[eta.dtype][1]
+    n, n_columns = eta.shape
+    together = CELLS_IN_A_ROW // n_columns
+    if together < 2 or not all(array.flags.c_contiguous for array in (eta, target, out)):
+        kernel(eta, target, out)
+        return
+    # few columns leave the vector loops half empty: several rows are taken as one
+    whole = n - n % together
+    kernel(*(array[:whole].reshape(-1, together * n_columns) for array in (eta, target, out)))
+    kernel(eta[whole:], target[whole:], out[whole:])
 
 
 @njit(cache=True, nogil=True, fastmath=True)
