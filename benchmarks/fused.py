@@ -41,7 +41,7 @@ def fused_steps(
             rr[c] += residual[i, c] * residual[i, c]
     live, target = np.ones(b, np.bool_), 1e-60 * rr
     for _ in range(steps):
-        gather_curved(rows[0], rows[1], rows[2], columns[0], columns[1], columns[2], D, curvature, along, HD)
+        gather_curved(rows[0], rows[1], rows[2], columns[0], columns[1], columns[2], D, curvature, along, HD, False)
         along_step = add_penalty(HD, D, penalty, free)
         if conjugate_step(step, D, HD, along_step, residual, diagonal, rz, rr, live, target) == 0:
             break
@@ -69,7 +69,8 @@ def compare(name: str, width: int) -> dict[str, Any]:
 
     def fused() -> Any:
         residual, diagonal = np.negative(point.gradient), point.inverse_diagonal()
-        blocks = (design._rows, design._columns, point.curvature, objective.free)
+        tile = design.tiles[0]
+        blocks = (tile.by_rows, tile.by_columns, point.curvature, objective.free)
         return fused_steps(*blocks, residual, diagonal, penalty, STEPS)
 
     difference = np.abs(ours() - fused()).max() / np.abs(fused()).max()

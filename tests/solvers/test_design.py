@@ -16,15 +16,25 @@ def products(design, D, R):
     return ZD, ZR, squares
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_a_design_multiplies_from_both_sides(storage):
+@pytest.mark.parametrize("n_columns", [3, 8, 11, 45])
+@pytest.mark.parametrize("storage", ["dense", "sparse", "tiles"])
+def test_a_design_multiplies_from_both_sides(storage, n_columns, monkeypatch):
+    if storage == "tiles":
+        monkeypatch.setattr("mcode.solvers.design.TILE", 9)
+        monkeypatch.setattr("mcode.solvers.design.FEWEST_IN_A_TILE", 1)
     rng = np.random.default_rng(0)
     Z = sp.random(40, 25, 0.3, "csr", random_state=rng)
-    D, R = rng.normal(size=(25, 3)), rng.normal(size=(40, 3))
-    ZD, ZR, squares = products(as_design(Z if storage == "sparse" else Z.toarray()), D, R)
+    D, R = rng.normal(size=(25, n_columns)), rng.normal(size=(40, n_columns))
+    design = as_design(Z.toarray() if storage == "dense" else Z)
+    assert storage == "dense" or len(design.tiles) == (5 if storage == "tiles" else 1)
+    ZD, ZR, squares = products(design, D, R)
     np.testing.assert_allclose(ZD, Z @ D, atol=1e-12)
     np.testing.assert_allclose(ZR, Z.T @ R, atol=1e-12)
-    if storage == "sparse":
+    along, out = np.empty_like(R), np.empty_like(D)
+    design.curved(D, R**2, along, out)
+    np.testing.assert_allclose(along, R**2 * (Z @ D), atol=1e-12)
+    np.testing.assert_allclose(out, Z.T @ (R**2 * (Z @ D)), atol=1e-12)
+    if storage != "dense":
         np.testing.assert_allclose(squares, Z.power(2).T @ R**2, atol=1e-12)
 
 

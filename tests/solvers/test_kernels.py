@@ -54,9 +54,10 @@ def test_residual_and_curvature_are_those_of_the_logistic_loss(dtype):
 
 
 @both_precisions
-def test_log_likelihood_keeps_its_relative_precision(dtype):
-    eta = np.repeat(LOGITS[:, None], 2, axis=1).astype(dtype)
-    target = np.tile(np.array([0, 1], dtype), (len(eta), 1))
+@pytest.mark.parametrize("copies", [0, 1, 5, 400])
+def test_log_likelihood_keeps_its_relative_precision(dtype, copies):
+    eta = np.repeat(LOGITS[:, None], 2 * copies, axis=1).astype(dtype)
+    target = np.tile(np.array([0, 1], dtype), (len(eta), copies))
     out = np.empty_like(eta)
     log_likelihood(eta, target, out)
     sign = np.where(target == 1, 1.0, -1.0)

@@ -19,7 +19,7 @@ from mcode.models.folds import stratified_folds
 from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
 from mcode.solvers.kernels import add_present, gather, log_likelihood
-from mcode.solvers.path import Fold, Task, fit_all, fit_folds, make_folds, search
+from mcode.solvers.path import Fold, Task, complete_folds, fit_all, fit_folds, make_folds, search
 from mcode.solvers.threads import n_threads, one_blas_thread, run_all
 
 Array = NDArray[Any]
@@ -107,7 +107,7 @@ class BatchLogistic(BaseEstimator):
             folds = make_folds(task, fold_of_row)
         else:
             found = search(task, fold_of_row)
-            penalty, folds = found.penalty, found.folds
+            penalty, folds = found.penalty, complete_folds(found, task, fold_of_row)
         fit_folds(folds, penalty, FOLD_TOLERANCE)
         cross = CrossFit(
             fold_of_row, [LinearConditionals.of(fold.coefficients(), X.shape[1], scaling, penalty) for fold in folds]

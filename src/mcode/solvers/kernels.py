@@ -34,15 +34,18 @@ def _make_gather_columns(lanes: int, row_sum: Any) -> Any:
 
     @njit(nogil=True, fastmath=True)
     def gather_columns(
-        indptr: Array, indices: Array, data: Array, D: Array, column: int, factor: Array, out: Array, piece: Array
-    ) -> None:
+        indptr: Array, indices: Array, data: Array, D: Array, column: int, factor: Array, add: bool, out: Array,
+        piece: Array,
+    ) -> None:  # fmt: skip
         scaled = factor.shape[0] > 0
         for i in range(out.shape[0]):
             k, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-            row_sum(indices, data, k, min(k + PIECE, end), D, column, out, i)
-            while k + PIECE < end:
+            if not add:
+                row_sum(indices, data, k, min(k + PIECE, end), D, column, out, i)
                 k += PIECE
+            while k < end:
                 row_sum(indices, data, k, min(k + PIECE, end), D, column, piece, 0)
+                k += PIECE
                 for c in range(column, column + lanes):
                     out[i, c] += piece[0, c]
             if scaled:
@@ -58,35 +61,38 @@ _gather_32, _gather_16, _gather_8, _gather_1 = (
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _gather(indptr: Array, indices: Array, data: Array, D: Array, factor: Array, out: Array) -> None:
+def _gather(indptr: Array, indices: Array, data: Array, D: Array, factor: Array, add: bool, out: Array) -> None:
     n_columns = D.shape[1]
     piece = np.empty((1, n_columns), D.dtype)
     column = 0
     while column + 32 <= n_columns:
-        _gather_32(indptr, indices, data, D, column, factor, out, piece)
+        _gather_32(indptr, indices, data, D, column, factor, add, out, piece)
         column += 32
     if column + 16 <= n_columns:
-        _gather_16(indptr, indices, data, D, column, factor, out, piece)
+        _gather_16(indptr, indices, data, D, column, factor, add, out, piece)
         column += 16
-    while column < n_columns and n_columns >= 8:
-        if column > n_columns - 8:  # the last eight columns overlap those before: the same sums again
-            column = n_columns - 8
-        _gather_8(indptr, indices, data, D, column, factor, out, piece)
+    while column + 8 <= n_columns:
+        _gather_8(indptr, indices, data, D, column, factor, add, out, piece)
         column += 8
+    if (
+        column < n_columns and n_columns >= 8 and not add
+    ):  # eight columns that overlap those before: the same sums again
+        _gather_8(indptr, indices, data, D, n_columns - 8, factor, add, out, piece)
+        column = n_columns
     while column < n_columns:
-        _gather_1(indptr, indices, data, D, column, factor, out, piece)
+        _gather_1(indptr, indices, data, D, column, factor, add, out, piece)
         column += 1
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> None:
-    """Write A @ D into `out`, for A in compressed rows and D and out in C order.
+def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array, add: bool = False) -> None:
+    """Write A @ D into `out`, or add it there, for A in compressed rows and D and out in C order.
 
     The columns are taken 32 at a time, so that the part of D that is read over and over stays in cache. Long rows are
     summed in pieces: the intercept's row of a transposed design has an entry for every row of the table, and in single
     precision one long sum of 100,000 entries has errors as large as the gradients that a fit ends with.
     """
-    _gather(indptr, indices, data, D, D[:0], out)
+    _gather(indptr, indices, data, D, D[:0], add, out)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -101,13 +107,16 @@ def gather_curved(
     curvature: Array,
     along: Array,
     out: Array,
+    add: bool,
 ) -> None:
-    """Write curvature * (Z @ D) into `along` and Z' @ along into `out`, for Z in compressed rows and in columns.
+    """Write curvature * (Z @ D) into `along`, and write or add Z' @ along into `out`.
+
+    Z comes in compressed rows and in compressed columns.
 
     One call for both products: on small tables the calls would cost as much as the sums.
     """
-    _gather(indptr, indices, data, D, curvature, along)
-    _gather(column_indptr, column_indices, column_data, along, D[:0], out)
+    _gather(indptr, indices, data, D, curvature, False, along)
+    _gather(column_indptr, column_indices, column_data, along, D[:0], add, out)
 
 
 def _make_logistic(float_type: Any, int_type: Any) -> tuple[Any, Any]:
@@ -215,7 +224,7 @@ def log_likelihood(eta: Array, target: Array, out: Array) -> None:
     """
     kernel = _LOGISTIC[eta.dtype][1]
     n, n_columns = eta.shape
-    together = CELLS_IN_A_ROW // n_columns
+    together = CELLS_IN_A_ROW // n_columns if n_columns else 0
     if together < 2 or not all(array.flags.c_contiguous for array in (eta, target, out)):
         kernel(eta, target, out)
         return

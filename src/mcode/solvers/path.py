@@ -36,6 +36,7 @@ ENTRIES_PER_THREAD = 50_000  # of X, above which folds are made side by side
 LOST = 1.5  # standard errors by which a column may predict worse in the first fold and still be fitted in the others
 WEAK = 0.1
 CLEARLY = 0.98
+MOST_SEARCHED = 30_000  # rows on which the penalty is searched
 SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
 SMALLEST_SCALE = (
     1e-2  # of the count of the rarer value: a smaller gradient at the base rate is next to no effect, or rounding
@@ -68,6 +69,11 @@ class Task:
     def n_columns(self) -> int:
         """How many columns there are to fit."""
         return int(self.target.shape[1])
+
+    def rows(self, some: Columns) -> Task:
+        """Return the same task on some of the rows."""
+        weight = None if self.weight is None else self.weight[some]
+        return Task(self.X[some], self.parents[some], self.target[some], self.free, weight)
 
 
 class Fit:
@@ -131,14 +137,17 @@ class Fit:
         """Return how exact the search needs each column."""
         return search_tolerance(self._ones[columns], penalty)
 
-    def blocks(self, columns: Columns) -> list[Columns]:
-        """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one."""
+    def blocks(self, columns: Columns, beside: int = 1) -> list[Columns]:
+        """Cut the columns that vary into even blocks; neighbours in frequency converge together, so they share one.
+
+        As many fits as `beside` says are cut like this one and solved side by side with it.
+        """
         columns = columns[self.varies[columns]]
         if not len(columns):
             return []
         ordered = columns[np.argsort(self._ones[columns], kind="stable")]
         n_blocks = -(-len(ordered) // self._block_width)
-        if self.is_heavy(columns):  # as many blocks as keep all threads busy to the end
+        if self.is_heavy(columns) and beside < n_threads():  # as many blocks as keep all threads busy to the end
             n_blocks = min(-(-n_blocks // n_threads()) * n_threads(), -(-len(ordered) // LANES))
         return np.array_split(ordered, n_blocks)
 
@@ -267,11 +276,13 @@ class Search:
     penalty : (b,) array, the penalty of each column
     loss : (len(GRID), n_folds, b) array of held-out losses, NaN where the walk did not go
     folds : the folds, with their coefficients at the chosen penalty
+    complete : whether the folds have all rows of the task, and not a sample
     """
 
     penalty: Floats
     loss: Floats
     folds: list[Fold]
+    complete: bool = True
 
 
 def make_folds(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> list[Fold]:
@@ -286,7 +297,7 @@ def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -
 
     Each column starts at `GRID[FIRST]` and goes to weaker penalties as long as its held-out loss falls, then, if the
     start was best, to stronger ones. Folds are never warm-started from each other: with a loose tolerance that leaks
-    held-out rows into the fit.
+    held-out rows into the fit. Of a long table some rows say as much about the penalty as all.
 
     Parameters
     ----------
@@ -294,10 +305,24 @@ def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -
     fold_of_row : (n,) array of integers: the fold in which each row is held out
     dtype : precision of the arithmetic
     """
+    n = len(fold_of_row)
+    if n > MOST_SEARCHED:
+        some = np.sort(np.random.default_rng(0).choice(n, MOST_SEARCHED, replace=False))
+        task, fold_of_row = task.rows(some), fold_of_row[some]
     folds = make_folds(task, fold_of_row, dtype)
     walk = FirstFoldAhead(task.n_columns, folds)
     walk.go()
-    return Search(GRID[walk.best], walk.loss, folds)
+    return Search(GRID[walk.best], walk.loss, folds, complete=n <= MOST_SEARCHED)
+
+
+def complete_folds(found: Search, task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> list[Fold]:
+    """Return the folds of a search with all rows in them, begun at what the search left behind."""
+    if found.complete:
+        return found.folds
+    folds = make_folds(task, fold_of_row, dtype)
+    for fold, begun in zip(folds, found.folds, strict=True):
+        fold.W = fold.fit.narrow(begun.coefficients())
+    return folds
 
 
 def fit_folds(folds: list[Fold], penalty: Floats, tolerance: float) -> None:
@@ -308,7 +333,7 @@ def fit_folds(folds: list[Fold], penalty: Floats, tolerance: float) -> None:
         exactness = tighter(tolerance, penalty[block])
         fold.W[:, block] = fold.fit.solve(block, penalty[block], fold.W[:, block], exactness).W
 
-    calls = [partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything)]
+    calls = [partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything, len(folds))]
     run_all(calls, side_by_side=folds[0].fit.is_heavy(everything))
 
 
@@ -409,7 +434,7 @@ class FirstFoldAhead(Walk):
         self._fit_in(range(len(self.folds)), at, columns, warm=warm)
 
     def _fit_in(self, folds: range, at: int, columns: Columns, *, warm: bool = True) -> None:
-        blocks = [(f, block) for f in folds for block in self.folds[f].fit.blocks(columns)]
+        blocks = [(f, block) for f in folds for block in self.folds[f].fit.blocks(columns, len(folds))]
         calls = [partial(self._fit_block, f, at, block, warm) for f, block in blocks]
         run_all(calls, side_by_side=self.folds[0].fit.is_heavy(columns))
         for f in folds:
