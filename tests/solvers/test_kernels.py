@@ -1,11 +1,17 @@
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from scipy.special import expit
 
+import mcode.solvers
 from mcode.solvers.kernels import (
     add_penalty,
     column_dots,
@@ -117,3 +123,14 @@ def test_gather_refuses_what_it_would_read_wrongly(D):
     A = sp.eye_array(5, format="csr")
     with pytest.raises(TypingError, match="C order"):
         gather(A.indptr.astype(np.uint32), A.indices.astype(np.uint32), A.data, D, np.empty((5, 8)))
+
+
+def test_every_kernel_is_found_again_in_the_cache():
+    """numba's key of a function made by another one holds what that one compiled: new in every process."""
+    modules = [
+        importlib.import_module(found.name) for found in pkgutil.walk_packages(mcode.solvers.__path__, "mcode.solvers.")
+    ]
+    kernels = [thing for module in modules for thing in vars(module).values() if isinstance(thing, Dispatcher)]
+    stored = [kernel for kernel in kernels if not isinstance(kernel._cache, NullCache)]
+    assert len(stored) > 8
+    assert [kernel.py_func.__name__ for kernel in stored if kernel.py_func.__closure__ is not None] == []

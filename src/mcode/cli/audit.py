@@ -56,7 +56,7 @@ def audit(
     model: o.Model = "dbr",
     learner: o.Learner = "logistic",
     score: o.Score = "learned",
-    folds: o.Folds = 5,
+    folds: o.AuditFolds = None,
     seed: o.Seed = 0,
     out: Annotated[
         Path | None,

@@ -59,7 +59,7 @@ def run_audit(
     model: str,
     learner: str = "logistic",
     score: str,
-    folds: int = 5,
+    folds: int | None = None,
     seed: int = 0,
 ) -> Audited:
     """Audit a data set and explain what it finds."""

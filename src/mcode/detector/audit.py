@@ -27,7 +27,7 @@ from mcode.detector.redraw import ordinary_scores
 from mcode.errors import InputError, ParameterError
 from mcode.models.conditional import ConditionalModel, check_rows
 from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
-from mcode.models.folds import stratified_folds
+from mcode.models.folds import default_folds, stratified_folds
 from mcode.models.names import as_model
 from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value, posterior_cut
 from mcode.scores.learned import LearnedScore
@@ -207,7 +207,7 @@ def audit(
     *,
     model: str | ConditionalModel = "dbr",
     score: Any = "learned",
-    folds: int = 5,
+    folds: int | None = None,
     error_rate: Literal["auto"] | float = "auto",
     random_state: int = 0,
 ) -> Audit:
@@ -221,7 +221,8 @@ def audit(
     model : "dbr", "chain", "br", "tree", "chain-ensemble", "mixture" or a ConditionalModel, default="dbr"
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"
-    folds : int, default=5
+    folds : int or None, default=None
+        How many; None takes 5, or 3 where there are more than 50,000 rows.
     error_rate : "auto" or float, default="auto"
         Share of wrong rows that error probabilities assume; "auto" is what the learned score finds, and 2 % with
         other scores.
@@ -244,14 +245,15 @@ def audit(
     check_error_rate(error_rate)
     room = room_of(X)
     if room is not None:
-        options = {"model": model, "score": score, "folds": folds, "error_rate": error_rate}
+        options = {"model": model, "score": score, "folds": folds or 5, "error_rate": error_rate}
         elsewhere: Audit = room.audit(X, Y, **options, random_state=random_state)
         return elsewhere
     encoding = ResponseEncoding.of(Y)
     features, codes = check_rows(X, Y, encoding)
     fitted_score = as_score(score)
     space = RhoSpace(as_model(model), companions_of(fitted_score))
-    fold_of_row = stratified_folds(codes, folds, np.random.default_rng(random_state))
+    n_folds = default_folds(len(codes)) if folds is None else folds
+    fold_of_row = stratified_folds(codes, n_folds, np.random.default_rng(random_state))
     space.fit(features, codes, fold_of_row, final=False)
     panel = space.out_of_fold(features, codes)
     scores = fit_score(fitted_score, panel, lambda Yc, rows: space.out_of_fold(features[rows], Yc, rows), fold_of_row)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mcode._arrays import Floats
+from mcode._arrays import Floats, dense
 from mcode._progress import advance
 from mcode.detector.judged import Judged
 from mcode.detector.whole import Whole
@@ -68,6 +69,11 @@ class _Row:
     def observed(self) -> Codes:
         return np.asarray(self.judged.codes[self.place])
 
+    @cached_property
+    def context(self) -> Floats:
+        """The row's features, zeros included."""
+        return np.asarray(dense(self.judged.X[self.place : self.place + 1])[0])
+
     def finding(self, repairs: Repairs, local: int, row_id: Value) -> Finding:
         changed = self.repaired != self.observed
         # the responses of the repair come first: together they explain the row, and one of them may hide the other
@@ -122,11 +128,11 @@ class _Row:
     def _evidence(self, j: int, expected: int) -> tuple[Evidence, ...]:
         judged, rows = self.judged, slice(self.place, self.place + 1)
         moved = moves(self.models["model"], judged.typical, judged.X[rows], judged.codes[rows], j)
-        pieces = _pieces(self.labels, judged, self.place, moved, 1.0 if expected == 1 else -1.0)
+        pieces = _pieces(self.labels, self.context, self.observed, moved, 1.0 if expected == 1 else -1.0)
         return tuple(sorted(pieces, key=lambda piece: -abs(piece.weight))[:MOST_EVIDENCE])
 
 
-def _pieces(labels: Labels, judged: Judged, place: int, moved: Moves, sign: float) -> list[Evidence]:
+def _pieces(labels: Labels, context: Floats, codes: Codes, moved: Moves, sign: float) -> list[Evidence]:
     """Return everything that moved the log odds; the categories of one column count as one thing."""
     facts: dict[tuple[str, int], list[int]] = {}
     for at, feature in enumerate(moved.features.tolist()):
@@ -136,13 +142,10 @@ def _pieces(labels: Labels, judged: Judged, place: int, moved: Moves, sign: floa
     pieces = []
     for fact in (fact for fact in strongest if weights[fact]):
         features = moved.features[facts[fact]].tolist()
-        x = judged.X[place, features]
-        values = x.toarray()[0] if hasattr(x, "toarray") else x
-        pieces.append(labels.feature_evidence(features, values, weights[fact]))
+        pieces.append(labels.feature_evidence(features, context[features], weights[fact]))
     for k in np.argsort(-np.abs(moved.responses), kind="stable")[:MOST_EVIDENCE]:
         if moved.responses[k]:
-            code = int(judged.codes[place, k])
-            pieces.append(labels.response_evidence(int(k), code, sign * float(moved.responses[k])))
+            pieces.append(labels.response_evidence(int(k), int(codes[k]), sign * float(moved.responses[k])))
     return pieces
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -15,10 +16,11 @@ from mcode.corruption import log_odds_against, log_sum_exp
 from mcode.models.panel import Panel
 from mcode.scores.row_features import spread
 from mcode.solvers.kernels import log_likelihood
+from mcode.solvers.threads import run_all
 
 MOST_CELLS = 5_000  # per kind of error
 FEWEST_ROWS = 60
-CELLS_AT_ONCE = 500_000  # eight features of each are in memory together
+CELLS_AT_ONCE = 100_000  # eight features of each are in memory together
 PENALTY = 3.0
 STEPS = 30
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
@@ -31,10 +33,14 @@ def cell_features(panel: Panel, base_rate: Floats) -> Floats:
 
     Its log odds of being wrong under each model, whether it is present, and how often the response is.
     """
+    return np.stack(_features_one_by_one(panel, base_rate), axis=2)
+
+
+def _features_one_by_one(panel: Panel, base_rate: Floats) -> list[Floats]:
     present = panel.Y.astype(np.float64)
     odds = [log_odds_against(panel.views[view]) for view in ("model", "chain", "br", "prior")]
     base = np.broadcast_to(np.log(base_rate) - np.log1p(-base_rate), present.shape)
-    return np.stack([*odds, present, base, present * odds[0], present * base], axis=2)
+    return [*odds, present, base, present * odds[0], present * base]
 
 
 def sample_cells(panel: Panel, wrong: NDArray[np.bool_], base_rate: Floats, rng: np.random.Generator) -> Cells:
@@ -69,10 +75,15 @@ class Blame:
         out = np.empty(panel.Y.shape)
         at_once = max(1, CELLS_AT_ONCE // panel.Y.shape[1])
         a, b = self.calibration
-        for start in range(0, len(out), at_once):
-            rows = slice(start, start + at_once)
-            eta = a + b * _log_odds_of_being_the_one(cell_features(panel[rows], base_rate) @ self.w)
+
+        def read(rows: slice) -> None:
+            values = np.zeros_like(out[rows])
+            for weight, feature in zip(self.w, _features_one_by_one(panel[rows], base_rate), strict=True):
+                values += weight * feature
+            eta = a + b * _log_odds_of_being_the_one(values)
             log_likelihood(eta, np.ones_like(eta), out[rows])
+
+        run_all([partial(read, slice(start, start + at_once)) for start in range(0, len(out), at_once)])
         return np.exp(out, out=out)
 
 

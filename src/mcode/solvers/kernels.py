@@ -11,7 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from mcode.solvers.row_sums import make_row_sum
@@ -119,14 +120,14 @@ def gather_curved(
     _gather(column_indptr, column_indices, column_data, along, D[:0], add, out)
 
 
-def _make_logistic(float_type: Any, int_type: Any) -> tuple[Any, Any]:
-    """Compile the pointwise part of the logistic loss for one precision.
+def _make_series(float_type: Any, int_type: Any) -> tuple[Any, Any, Any]:
+    """Return the exponential, the logarithm and a look at the bits of one precision, in plain Python.
 
     exp(-|x|) = 2^-k * exp(r) without a branch or a call: adding `magic` rounds to the integer k and leaves k in the
     lowest bits, from where it is shifted into the exponent; exp(r) is its Taylor series on |r| <= ln(2) / 2.
     """
     single = float_type is np.float32
-    log2e, one, zero, two = float_type(1.4426950408889634), float_type(1), float_type(0), float_type(2)
+    log2e, one, two = float_type(1.4426950408889634), float_type(1), float_type(2)
     magic = float_type(1.5 * 2**23) if single else float_type(1.5 * 2**52)
     ln2_high = float_type(0.693359375) if single else float_type(6.93147180369123816490e-01)
     ln2_low = float_type(-2.12194440e-4) if single else float_type(1.90821492927058770002e-10)
@@ -155,8 +156,7 @@ def _make_logistic(float_type: Any, int_type: Any) -> tuple[Any, Any]:
 
     exp_series, artanh_series = (exp_short, artanh_short) if single else (exp_long, artanh_long)
 
-    @njit(nogil=True, fastmath=_KEEP_ORDER, error_model="numpy", inline="always")
-    def exp_of_minus(x: Array, e: Array, power: Array, bits: Array) -> None:
+    def exp_of_minus(x: Any, e: Any, power: Any, bits: Any) -> Any:
         for c in range(x.shape[0]):
             power[c] = min(abs(x[c]), largest) * log2e + magic
         for c in range(x.shape[0]):
@@ -167,49 +167,83 @@ def _make_logistic(float_type: Any, int_type: Any) -> tuple[Any, Any]:
         for c in range(x.shape[0]):
             e[c] *= power[c]
 
-    @njit(cache=True, nogil=True, fastmath=_KEEP_ORDER, error_model="numpy")
-    def residual_and_curvature(eta: Array, target: Array, residual: Array, curvature: Array) -> None:
-        power = np.empty(eta.shape[1], float_type)
-        bits = power.view(int_type)
-        for i in range(eta.shape[0]):
-            x, e = eta[i], residual[i]
-            exp_of_minus(x, e, power, bits)
-            for c in range(x.shape[0]):
-                q = one / (one + e[c])
-                curvature[i, c] = e[c] * q * q
-                power[c] = e[c] * q
-            for c in range(x.shape[0]):
-                e[c] = (one - power[c]) if x[c] >= zero else power[c]
-            for c in range(x.shape[0]):
-                e[c] -= target[i, c]
+    def log_of_one_plus(e: Any) -> Any:
+        s = e / (two + e)  # log(1 + e) = 2 artanh(e / (2 + e)), whose series converges fast on [0, 1/3]
+        return two * s * artanh_series(s * s)
 
-    @njit(cache=True, nogil=True, fastmath=_KEEP_ORDER, error_model="numpy")
-    def log_likelihood(eta: Array, target: Array, out: Array) -> None:
-        n_columns = eta.shape[1]
-        power, e, x = np.empty(n_columns, float_type), np.empty(n_columns, float_type), np.empty(n_columns, float_type)
-        bits = power.view(int_type)
-        for i in range(eta.shape[0]):
-            for c in range(n_columns):
-                x[c] = eta[i, c] if target[i, c] > 0 else -eta[i, c]
-            exp_of_minus(x, e, power, bits)
-            for c in range(n_columns):  # log(1 + e) = 2 artanh(e / (2 + e)), whose series converges fast on [0, 1/3]
-                s = e[c] / (two + e[c])
-                power[c] = two * s * artanh_series(s * s)
-            for c in range(n_columns):
-                out[i, c] = min(x[c], zero) - power[c]
+    def bits_of(power: Any) -> Any:
+        return power.view(int_type)
 
-    return residual_and_curvature, log_likelihood
+    return exp_of_minus, log_of_one_plus, bits_of
 
 
-_LOGISTIC = {
-    np.dtype(np.float32): _make_logistic(np.float32, np.int32),
-    np.dtype(np.float64): _make_logistic(np.float64, np.int64),
+_SERIES = {
+    types.float32: _make_series(np.float32, np.int32),
+    types.float64: _make_series(np.float64, np.int64),
 }
 
 
+# The compiled kernels below are chosen by precision through these names, and not made by a function for each: what is
+# made by a function around compiled ones is not found again in numba's cache, and would be compiled in every process.
+def _exp_of_minus(x: Array, e: Array, power: Array, bits: Array) -> None:
+    """Write exp(-|x|) into `e`; `power`, and `bits` in the same memory, are scratch."""
+
+
+def _log_of_one_plus(e: Any) -> Any:
+    """Return log(1 + e) for 0 <= e <= 1."""
+
+
+def _bits_of(power: Array) -> Any:
+    """Return the memory of floating-point numbers as integers."""
+
+
+@overload(_exp_of_minus, inline="always")
+def _choose_exp(x: Any, e: Any, power: Any, bits: Any) -> Any:
+    return _SERIES[x.dtype][0]
+
+
+@overload(_log_of_one_plus, inline="always")
+def _choose_log(e: Any) -> Any:
+    return _SERIES[e][1]
+
+
+@overload(_bits_of, inline="always")
+def _choose_bits(power: Any) -> Any:
+    return _SERIES[power.dtype][2]
+
+
+@njit(cache=True, nogil=True, fastmath=_KEEP_ORDER, error_model="numpy")
 def residual_and_curvature(eta: Array, target: Array, residual: Array, curvature: Array) -> None:
     """Write sigmoid(eta) - target and sigmoid(eta) * (1 - sigmoid(eta))."""
-    _LOGISTIC[eta.dtype][0](eta, target, residual, curvature)
+    one, zero = eta.dtype.type(1), eta.dtype.type(0)
+    power = np.empty(eta.shape[1], eta.dtype)
+    bits = _bits_of(power)
+    for i in range(eta.shape[0]):
+        x, e = eta[i], residual[i]
+        _exp_of_minus(x, e, power, bits)
+        for c in range(x.shape[0]):
+            q = one / (one + e[c])
+            curvature[i, c] = e[c] * q * q
+            power[c] = e[c] * q
+        for c in range(x.shape[0]):
+            e[c] = (one - power[c]) if x[c] >= zero else power[c]
+        for c in range(x.shape[0]):
+            e[c] -= target[i, c]
+
+
+@njit(cache=True, nogil=True, fastmath=_KEEP_ORDER, error_model="numpy")
+def _log_likelihood(eta: Array, target: Array, out: Array) -> None:
+    n_columns, zero = eta.shape[1], eta.dtype.type(0)
+    power, e, x = np.empty(n_columns, eta.dtype), np.empty(n_columns, eta.dtype), np.empty(n_columns, eta.dtype)
+    bits = _bits_of(power)
+    for i in range(eta.shape[0]):
+        for c in range(n_columns):
+            x[c] = eta[i, c] if target[i, c] > 0 else -eta[i, c]
+        _exp_of_minus(x, e, power, bits)
+        for c in range(n_columns):
+            power[c] = _log_of_one_plus(e[c])
+        for c in range(n_columns):
+            out[i, c] = min(x[c], zero) - power[c]
 
 
 def log_likelihood(eta: Array, target: Array, out: Array) -> None:
@@ -222,16 +256,15 @@ def log_likelihood(eta: Array, target: Array, out: Array) -> None:
     >>> out
     array([[-6.93147181e-01, -4.24835426e-18, -4.00000000e+01]])
     """
-    kernel = _LOGISTIC[eta.dtype][1]
     n, n_columns = eta.shape
     together = CELLS_IN_A_ROW // n_columns if n_columns else 0
     if together < 2 or not all(array.flags.c_contiguous for array in (eta, target, out)):
-        kernel(eta, target, out)
+        _log_likelihood(eta, target, out)
         return
     # few columns leave the vector loops half empty: several rows are taken as one
     whole = n - n % together
-    kernel(*(array[:whole].reshape(-1, together * n_columns) for array in (eta, target, out)))
-    kernel(eta[whole:], target[whole:], out[whole:])
+    _log_likelihood(*(array[:whole].reshape(-1, together * n_columns) for array in (eta, target, out)))
+    _log_likelihood(eta[whole:], target[whole:], out[whole:])
 
 
 @njit(cache=True, nogil=True, fastmath=True)
