@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from mcode._optional import require
 from mcode.data import Dataset
 from mcode.data.features import as_no_yes
-from mcode.data.labels import ZERO_ONE, TwoValues
+from mcode.data.labels import ZERO_ONE, OwnValues
 from mcode.detector import MCODE, Audit
 from mcode.explain.finding import Change, Evidence, Finding, Repair, ResponseFinding, Value
 from mcode.models.encoding import ResponseEncoding
 
-OwnValues = Mapping[str, TwoValues]
+ValuesOf = Mapping[str, OwnValues]
 
 
-def is_presence(values: TwoValues) -> bool:
-    """Return whether the two values of a response mean absent and present.
+def is_presence(values: OwnValues) -> bool:
+    """Return whether the values of a response mean absent and present.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def named_responses(data: Dataset) -> Any:
 
 
 def written_values(encoding: ResponseEncoding, data: Dataset) -> list[list[Value]]:
-    """Return how the codes 0 and 1 of each response are written in the user's table."""
+    """Return how the codes of each response are written in the user's table."""
     return [
-        list(values) if is_presence(values) else [*encoding.values[j].tolist(), None][:2]
+        list(values) if is_presence(values) else [*encoding.values[j].tolist(), None][: max(2, len(encoding.values[j]))]
         for j, values in enumerate(data.label_values)
     ]
 
@@ -75,7 +75,7 @@ def in_own_values(findings: Sequence[Finding], data: Dataset) -> list[Finding]:
     return [_finding(finding, own) for finding in findings] if own else list(findings)
 
 
-def _finding(finding: Finding, own: OwnValues) -> Finding:
+def _finding(finding: Finding, own: ValuesOf) -> Finding:
     repair = finding.repair
     changes = tuple(Change(c.name, _own(own, c.name, c.before), _own(own, c.name, c.after)) for c in repair.changes)
     return replace(
@@ -85,16 +85,16 @@ def _finding(finding: Finding, own: OwnValues) -> Finding:
     )
 
 
-def _response(response: ResponseFinding, own: OwnValues) -> ResponseFinding:
+def _response(response: ResponseFinding, own: ValuesOf) -> ResponseFinding:
     name = response.name
     evidence = tuple(_evidence(piece, own) for piece in response.evidence)
     observed, expected = _own(own, name, response.observed), _own(own, name, response.expected)
     return replace(response, observed=observed, expected=expected, evidence=evidence)
 
 
-def _evidence(piece: Evidence, own: OwnValues) -> Evidence:
+def _evidence(piece: Evidence, own: ValuesOf) -> Evidence:
     return replace(piece, value=_own(own, piece.name, piece.value)) if piece.kind == "response" else piece
 
 
-def _own(own: OwnValues, name: str, value: Value) -> Value:
+def _own(own: ValuesOf, name: str, value: Value) -> Value:
     return own[name][int(value)] if name in own and isinstance(value, int) else value

@@ -42,6 +42,7 @@ TRUSTED = (
     "mcode.detector.song.Axes",
     "mcode.detector.song.SongCAD",
     "mcode.detector.song.SongDensity",
+    "mcode.models.categorical.CategoricalConditionals",
     "mcode.models.classifiers.Boosting",
     "mcode.models.classifiers.CalibratedSVM",
     "mcode.models.classifiers.NaiveBayes",

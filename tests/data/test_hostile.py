@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mcode.data import read, stream
-from mcode.errors import DataFormatError, McodeError
+from mcode.errors import DataFormatError, McodeError, ParameterError
 
 ENTITIES = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
 BILLION_LAUGHS = (
@@ -118,13 +118,32 @@ def test_no_context_left(write):
 
 
 @pytest.mark.parametrize(
-    ("values", "count"), [(range(40), "40"), ([f"v{i}" for i in range(40)], "40"), (np.linspace(0, 1, 60), "60")]
+    ("values", "said"),
+    [
+        (
+            range(40),
+            "has 40 different values (0, 1, 2, ...); two values or up to 20 categories are accepted, and",
+        ),
+        ([f"v{i:02}" for i in range(40)], "has 40 different values (v00, v01, v02, ...); two values or up to 20"),
+        ([f"v{i:02}" for i in range(70)], "has 70 different values (v00, v01, v02, ...); two values or up to 20"),
+        (np.linspace(0, 1, 60), "holds 60 different numbers, 0 and 0.0169492 among them; a response has two values or"),
+        ([0.5, 1.5, 2.5, 0.5], "holds 3 different numbers, 0.5 and 1.5 among them; a response has two values or"),
+    ],
 )
-def test_label_column_with_many_values(values, count):
+def test_label_column_with_many_values(values, said):
     frame = pd.DataFrame({"x": range(len(values)), "dx": list(values)})
     text = sentence_of(lambda: read(frame, "dx"))
-    assert f"label column 'dx' has {count} different values" in text
-    assert "two values" in text
+    assert f"label column 'dx' {said}" in text
+    # up to 50 can be asked for, and the sentence says how; more are no response
+    assert ("max_values=40" in text) == (len(values) == 40)
+    if len(values) == 40:
+        assert len(read(frame, "dx", max_values=40).label_values[0]) == 40
+
+
+@pytest.mark.parametrize("most", [1, 51, "20"])
+def test_max_values_out_of_range(write, most):
+    with pytest.raises(ParameterError, match="max_values"):
+        read(write("a.csv", "x,dx\n1,0\n0,1\n"), "dx", max_values=most)
 
 
 @pytest.mark.parametrize("cells", [["1", "", "0"], ["yes", "", "no"]])

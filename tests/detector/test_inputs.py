@@ -189,7 +189,7 @@ def sparse_with(value):
     return sp.csr_matrix(with_value(value))
 
 
-THREE_VALUES = Y.astype(int) + (np.arange(60) == 7)[:, None] * 2
+A_HALF = np.where((np.arange(60) == 7)[:, None], 0.5, Y)
 BAD_TABLES = {
     "different lengths": (
         lambda: (X[:50], Y),
@@ -220,10 +220,10 @@ BAD_TABLES = {
     "ragged X": (lambda: ([[1.0], [1.0, 2.0]], Y[:2]), "X: its rows differ in length; a table with rows and columns"),
     "ragged Y": (lambda: (X[:2], [[0], [1, 0]]), "Y: its rows differ in length; a table with rows and columns"),
     "no Y": (lambda: (X, None), "Y: it has 0 dimensions; a table of rows and responses is expected."),
-    "three values": (lambda: (X, THREE_VALUES), "Y: row 7, column '0' holds"),
-    "three texts": (
-        lambda: (X, np.array(["a", "b", "c"] * 20)),
-        "Y: column '0' has 3 different values ('a', 'b', 'c', ...)",
+    "a half": (lambda: (X, A_HALF), "Y: row 7, column '0' holds 0.5; each response may have two values"),
+    "many texts": (
+        lambda: (X, np.array([f"v{i:02}" for i in range(60)])),
+        "Y: column '0' has 60 different values ('v00', 'v01', 'v02', ...)",
     ),
     "continuous": (lambda: (X, X), "Y: row 0, column '0' holds 0.12573"),
     "no rows": (lambda: (X[:0], Y[:0]), "Y: it is empty (shape (0, 4)); at least one row and one response are needed."),

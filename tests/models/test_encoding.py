@@ -85,20 +85,18 @@ def test_a_text_that_never_came_in_a_one_valued_column_is_the_other_value():
 
 
 REFUSED = {
-    "three numbers": (np.array([[0, 1], [2, 0]]), "Y: row 1, column '0' holds 2; each response may have two values"),
-    "three small numbers": (np.array([[0, 3]], np.uint8), "Y: row 0, column '1' holds 3; each response may have"),
+    "many numbers": (np.arange(51)[:, None], "Y: column '0' has 51 different values ('0', '1', '2', ...); each"),
+    "infinite": (np.array([[0.0], [np.inf]]), "Y: row 1, column '0' holds inf; each response may have two values"),
     "continuous": (np.array([[0.0], [0.25]]), "Y: row 1, column '0' holds 0.25; each response may have two values"),
-    "negative": (np.array([[-1], [1]]), "Y: row 0, column '0' holds -1; each response may have two values"),
-    "named": (pd.DataFrame({"a": [0, 1], "b": [1, 7]}), "Y: row 1, column 'b' holds 7; each response may have two"),
-    "three texts": (np.array([["a"], ["b"], ["c"]]), "Y: column '0' has 3 different values ('a', 'b', 'c', ...)"),
+    "named": (pd.DataFrame({"a": [0, 1], "b": [1, 0.7]}), "Y: row 1, column 'b' holds 0.7; each response may have"),
+    "many texts": (np.array([[f"v{i}"] for i in range(60)]), "Y: column '0' has 60 different values ('v0', 'v1', "),
     "mixed types": (np.array([["a"], [1]], object), "Y: column '0' mixes values of different types; each response may"),
     "three dimensions": (np.zeros((2, 2, 2)), "Y: it has 3 dimensions; a table of rows and responses is expected"),
     "no rows": (np.zeros((0, 2)), "Y: it is empty (shape (0, 2)); at least one row and one response are needed"),
     "no columns": (np.zeros((2, 0)), "Y: it is empty (shape (2, 0)); at least one row and one response are needed"),
     "sparse no rows": (sp.csr_matrix((0, 2)), "Y: it is empty (shape (0, 2)); at least one row"),
     "sparse no columns": (sp.csr_matrix((2, 0)), "Y: it is empty (shape (2, 0)); at least one row"),
-    "sparse, two": (sp.csr_matrix(np.array([[0, 2]])), "Y: row 0, column '1' holds 2; each response may have"),
-    "sparse, large": (sp.csr_matrix(np.array([[256]], np.uint16)), "Y: row 0, column '0' holds 256; each response"),
+    "sparse, a half": (sp.csr_matrix(np.array([[0, 0.5]])), "Y: row 0, column '1' holds 0.5; each response may have"),
 }
 
 
@@ -114,7 +112,18 @@ def test_anything_else_is_refused_in_one_sentence(name):
     ("fitted", "scored", "sentence"),
     [
         (CODES, CODES[:, :2], "Y: it has 2 columns; the model was fitted on 3 responses."),
-        (CODES, np.array([[0, 1, 2]], np.uint8), "Y: row 0, column '2' holds 2; each response may have two values"),
+        (CODES, np.array([[0, 1, 2]], np.uint8), "Y: row 0, column '2' holds 2; its values are [0, 1]"),
+        (
+            np.array([[0], [2], [1]], np.uint8),
+            np.array([[3]], np.uint8),
+            "Y: row 0, column '0' holds 3; its values are",
+        ),
+        (np.array([[4], [2], [1]]), np.array([[3]]), "Y: row 0, column '0' holds 3; its values are [1, 2, 4]"),
+        (
+            np.array([["a"], ["b"], ["c"]]),
+            np.array([["d"]]),
+            "Y: row 0, column '0' holds 'd'; its values are ['a', 'b'",
+        ),
         (CODES, np.array([[0.0, 1.0, 0.5]]), "Y: row 0, column '2' holds 0.5; its values are [0, 1]."),
         (CODES, np.array([["no", "no", "no"]]), "Y: column '0' mixes numbers with other values; each response may"),
         (TEXT, np.array([["no", "si", "no"]]), "Y: row 0, column '1' holds 'si'; its values are ['no', 'yes']"),
@@ -163,3 +172,34 @@ def test_codes_lie_row_by_row_however_the_table_is_stored(dtype):
     codes = ResponseEncoding.of(Y).encode(Y)
     assert codes.flags.c_contiguous
     np.testing.assert_array_equal(codes, Y)
+
+
+CATEGORIES = {
+    "texts": (np.array([["mild"], ["none"], ["severe"]]), ["mild", "none", "severe"]),
+    "numbers": (np.array([[3], [-1], [7]]), [-1, 3, 7]),
+    "floats": (np.array([[3.0], [1.0], [0.0]]), [0, 1, 3]),
+    "codes": (np.array([[2], [1], [0]], np.uint8), [0, 1, 2]),
+    "pandas": (pd.DataFrame({"a": ["x", "z", "y"]}), ["x", "y", "z"]),
+    "two numbers": (np.array([[1], [2], [2]]), [1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_a_response_may_have_categories(name):
+    table, values = CATEGORIES[name]
+    encoding = ResponseEncoding.of(table)
+    assert encoding.values[0].tolist() == values
+    codes = encoding.encode(table)
+    cells = np.asarray(table).ravel().tolist()
+    assert codes.ravel().tolist() == [values.index(cell) for cell in cells]
+    assert encoding.decode(codes).ravel().tolist() == cells
+    assert encoding.n_values == (len(values),)
+
+
+def test_categories_may_be_missing_and_stand_beside_two_values():
+    table = pd.DataFrame({"grade": ["A", None, "C", "B"], "paid": [0, 1, 1, None]})
+    encoding = ResponseEncoding.of(table)
+    codes = encoding.encode(table)
+    assert encoding.n_values == (3, 2)
+    np.testing.assert_array_equal(codes, [[0, 0], [255, 1], [2, 1], [1, 255]])
+    assert encoding.decode(codes).tolist() == [["A", 0], [None, 1], ["C", 1], ["B", None]]

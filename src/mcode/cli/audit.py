@@ -36,6 +36,7 @@ def audit(
     tags_column: o.TagsColumn = None,
     separator: o.Separator = ";",
     drop_missing_labels: o.DropMissing = False,
+    max_values: o.MaxValues = 20,
     encoding: o.Encoding = "utf-8",
     fdr: Annotated[
         float | None,
@@ -134,13 +135,16 @@ def audit(
         place = project or Path(f"{file.name}.review")
         store = _store_of_review(place, database) if review else None
         with screen.progress():
-            data = o.read_table(file, labels, id, ignore, tags_column, separator, drop_missing_labels, encoding)
+            data = o.read_table(
+                file, labels, id, ignore, tags_column, separator, drop_missing_labels, max_values, encoding
+            )
             audited = run_audit(data, request, model=model, learner=learner, score=score, folds=folds, seed=seed)
             write_results(audited, out, report)
             if store is not None:
                 auditing = {"model": model, "score": score, "folds": folds, "random_state": seed}
                 reading: dict[str, Any] = {
                     "missing_labels": "drop" if drop_missing_labels else "refuse",
+                    "max_values": max_values,
                     "encoding": encoding,
                 }
                 reading |= {"ignore": o.split_names(ignore)}

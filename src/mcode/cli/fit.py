@@ -25,6 +25,7 @@ def fit(
     tags_column: o.TagsColumn = None,
     separator: o.Separator = ";",
     drop_missing_labels: o.DropMissing = False,
+    max_values: o.MaxValues = 20,
     encoding: o.Encoding = "utf-8",
     model: o.Model = "dbr",
     learner: o.Learner = "logistic",
@@ -44,7 +45,9 @@ def fit(
     with session(quiet=quiet, as_json=json, debug=debug) as screen:
         check_output(out, inputs=(file,))
         with screen.progress():
-            data = o.read_table(file, labels, id, ignore, tags_column, separator, drop_missing_labels, encoding)
+            data = o.read_table(
+                file, labels, id, ignore, tags_column, separator, drop_missing_labels, max_values, encoding
+            )
             detector = MCODE(
                 model=model if learner == "logistic" else as_model(model, learner),
                 score=score,

@@ -61,6 +61,15 @@ DropMissing = Annotated[
         rich_help_panel=READING,
     ),
 ]
+MaxValues = Annotated[
+    int,
+    typer.Option(
+        "--max-values",
+        metavar="N",
+        help="The most values that a response may have, up to 50; a column with more is refused.",
+        rich_help_panel=READING,
+    ),
+]
 Encoding = Annotated[
     str, typer.Option("--encoding", metavar="NAME", help="Encoding of a text file.", rich_help_panel=READING)
 ]
@@ -112,6 +121,7 @@ def read_table(
     tags_column: str | None,
     separator: str,
     drop_missing_labels: bool,
+    max_values: int,
     encoding: str,
 ) -> Dataset:
     """Read a file as its options ask."""
@@ -123,6 +133,7 @@ def read_table(
         tags_column=tags_column,
         separator=separator,
         missing_labels="drop" if drop_missing_labels else "refuse",
+        max_values=max_values,
         encoding=encoding,
     )
 

@@ -21,7 +21,10 @@ def score_part(detector: MCODE, data: Dataset, explain_above: float) -> Table:
     codes = detector.encoding_.encode(Y)
     rows = np.arange(len(data))
     code, likely = codes[rows, worst], rho[rows, worst]
-    expected = np.where(likely < 0.5, 1 - code, code)
+    if detector.n_values_ is None:
+        expected = np.where(likely < 0.5, 1 - code, code)
+    else:
+        expected = detector.space_.expected(data.X, codes)[rows, worst]
     written = written_values(detector.encoding_, data)
     scores = detector.outlier_score(data.X, Y)
     reference = detector.reference_score_

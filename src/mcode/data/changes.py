@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcode.data.columns import TRUE_FALSE
-from mcode.data.labels import TwoValues
+from mcode.data.labels import OwnValues
 from mcode.errors import DataFormatError
 
 
@@ -16,14 +16,14 @@ class Changes:
 
     Attributes
     ----------
-    cells : dict, place of a row in the file, from 0 -> response -> its new code, 0 or 1
+    cells : dict, place of a row in the file, from 0 -> response -> its new code
     values : dict, response -> how its codes are written
     tags_column : str or None, the column of delimited tags that the responses came from
     separator : str, what delimits the tags
     """
 
     cells: Mapping[int, Mapping[str, int]]
-    values: Mapping[str, TwoValues]
+    values: Mapping[str, OwnValues]
     tags_column: str | None = None
     separator: str = ";"
 
@@ -71,7 +71,7 @@ class Changes:
             )
 
 
-def spelled(old: str, values: TwoValues, code: int) -> str:
+def spelled(old: str, values: OwnValues, code: int) -> str:
     """Return the new value of a cell, spelled as the file spells such values.
 
     Examples

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Matrix
 from mcode.data.columns import ArrowTable
 from mcode.data.features import Feature
-from mcode.data.labels import TwoValues
+from mcode.data.labels import OwnValues
 from mcode.data.vectorise import Vectoriser
 from mcode.models.encoding import Codes
 
@@ -26,7 +26,7 @@ class Schema:
     Attributes
     ----------
     label_names : tuple of str
-    label_values : tuple of pairs, how 0 and 1 of each response are written
+    label_values : tuple of tuples, how the codes 0, 1, ... of each response are written
     vectoriser : Vectoriser, fitted on the first file
     id_name : str or None
     tags_column : str or None, the column of delimited tags that the responses came from
@@ -34,7 +34,7 @@ class Schema:
     """
 
     label_names: tuple[str, ...]
-    label_values: tuple[TwoValues, ...]
+    label_values: tuple[OwnValues, ...]
     vectoriser: Vectoriser
     id_name: str | None = None
     tags_column: str | None = None
@@ -48,7 +48,7 @@ class Dataset:
     Attributes
     ----------
     X : (n, m) float array or CSR matrix without missing values
-    Y : (n, d) array of 0 and 1
+    Y : (n, d) array of 0 and 1, or of codes 0, 1, 2, ... where a response has several values
     row_ids : (n,) array: the values of the id column, or the rows' places in the file, from 0
     schema : Schema, with which `mcode.read(other, like=...)` gives the same features
     source : str, the file
@@ -94,8 +94,8 @@ class Dataset:
         return self.schema.label_names
 
     @property
-    def label_values(self) -> tuple[TwoValues, ...]:
-        """How 0 and 1 of each response are written."""
+    def label_values(self) -> tuple[OwnValues, ...]:
+        """How the codes 0, 1, ... of each response are written."""
         return self.schema.label_values
 
     @property

@@ -1,4 +1,4 @@
-"""Which columns are responses, and what their two values are."""
+"""Which columns are responses, and what their values are."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from mcode._optional import require
 from mcode.data.columns import Columns
 from mcode.data.features import NO_OF, YES_OF, as_no_yes, number_text
 from mcode.errors import DataFormatError, ParameterError
-from mcode.models.encoding import TWO_VALUES, Codes
+from mcode.models.encoding import MOST_VALUES, Codes
 
 MissingLabels: TypeAlias = Literal["refuse", "drop"]
-TwoValues: TypeAlias = tuple[str, str]
+OwnValues: TypeAlias = tuple[str, ...]  # how the codes 0, 1, ... of a response are written
 
-ZERO_ONE: TwoValues = ("0", "1")
+ZERO_ONE: OwnValues = ("0", "1")
+USUALLY_MOST_VALUES = 20  # more are rarely meant to be a response
 
 
 @dataclass(frozen=True)
 class Responses:
-    """The responses of a file: codes, names, how the two values of each are written, and which rows are known."""
+    """The responses of a file: codes, names, how the values of each are written, and which rows are known."""
 
     codes: Codes
     names: tuple[str, ...]
-    values: tuple[TwoValues, ...]
+    values: tuple[OwnValues, ...]
     known: NDArray[np.bool_]
     columns: tuple[str, ...] = ()  # the columns that they came from, which are no context then
 
@@ -83,28 +84,34 @@ def check_column(source: str, names: Sequence[str], wanted: str, role: str) -> s
 
 
 def responses_of(
-    columns: Columns, names: Sequence[str], values: Sequence[TwoValues] | None, missing: MissingLabels
+    columns: Columns,
+    names: Sequence[str],
+    values: Sequence[OwnValues] | None,
+    missing: MissingLabels,
+    max_values: int = USUALLY_MOST_VALUES,
 ) -> Responses:
-    """Return the named columns as codes 0 and 1.
+    """Return the named columns as codes 0, 1, ...
 
     Parameters
     ----------
     columns : Columns
     names : list of str
-    values : list of pairs or None
-        The two values of each response, known from earlier data; None finds them.
+    values : list of tuples or None
+        The values of each response, known from earlier data; None finds them.
     missing : "refuse" or "drop"
         What to do with rows where a response is missing.
+    max_values : int
+        The most values that a response may have.
     """
     columns = columns.only(names)
     if sp.issparse(columns.numbers):  # columns of a sparse matrix are slow to come by, one at a time
         columns = replace(columns, numbers=columns.numbers.toarray())
     codes = np.zeros((columns.n_rows, len(names)), np.uint8)
     known = np.ones(columns.n_rows, bool)
-    written: list[TwoValues] = []
+    written: list[OwnValues] = []
     for j, name in enumerate(names):
         reader = _from_numbers if name in columns.number_names else _from_texts
-        codes[:, j], there, pair = reader(columns, name, None if values is None else values[j])
+        codes[:, j], there, pair = reader(columns, name, None if values is None else values[j], max_values)
         written.append(pair)
         if missing == "refuse" and not there.all():
             raise _missing(columns.source, name, there)
@@ -124,10 +131,10 @@ def _missing(source: str, name: str, there: NDArray[np.bool_]) -> DataFormatErro
     )
 
 
-Column: TypeAlias = tuple[Codes, NDArray[np.bool_], TwoValues]
+Column: TypeAlias = tuple[Codes, NDArray[np.bool_], OwnValues]
 
 
-def _from_numbers(columns: Columns, name: str, values: TwoValues | None) -> Column:
+def _from_numbers(columns: Columns, name: str, values: OwnValues | None, max_values: int) -> Column:
     cells = columns.number(name)
     there = ~np.isnan(cells)
     if name in columns.no_yes and values in (None, columns.no_yes[name]):
@@ -135,44 +142,60 @@ def _from_numbers(columns: Columns, name: str, values: TwoValues | None) -> Colu
     found = np.unique(cells[there])
     if values in (None, ZERO_ONE) and np.isin(found, (0, 1)).all():
         return np.nan_to_num(cells).astype(np.uint8), there, ZERO_ONE
-    texts = [number_text(value) for value in found[:50]]
-    pair = _pair(columns.source, name, texts, len(found), values)
-    second = [value for value, text in zip(found.tolist(), texts, strict=False) if text == pair[1]]
-    return np.isin(cells, second).astype(np.uint8), there, pair
+    texts = [number_text(value) for value in found[: MOST_VALUES + 1]]
+    if values is None and len(found) > 2 and (found != np.floor(found)).any():
+        raise DataFormatError(
+            columns.source,
+            reason=f"label column {name!r} holds {len(found)} different numbers, {texts[0]} and {texts[1]} among them; "
+            "a response has two values or categories, so leave a column of measurements in the context",
+        )
+    pair = _values(columns.source, name, texts, len(found), values, max_values)
+    codes = np.zeros(len(cells), np.uint8)
+    for value, text in zip(found.tolist(), texts, strict=False):
+        codes[cells == value] = pair.index(text)
+    return codes, there, pair
 
 
-def _from_texts(columns: Columns, name: str, values: TwoValues | None) -> Column:
+def _from_texts(columns: Columns, name: str, values: OwnValues | None, max_values: int) -> Column:
     compute = require("pyarrow.compute", extra="tables")
     arrow = require("pyarrow", extra="tables")
     cells = columns.texts[name].cast(arrow.string()).combine_chunks()
     distinct = [value for value in compute.unique(cells).to_pylist() if value is not None]
-    pair = _pair(columns.source, name, sorted(distinct), len(distinct), values)
+    pair = _values(columns.source, name, sorted(distinct), len(distinct), values, max_values)
     there = np.asarray(cells.is_valid())
-    code = np.asarray(compute.fill_null(compute.equal(cells, pair[1]), False))
-    return code.astype(np.uint8), there, pair
+    code = compute.fill_null(compute.index_in(cells, value_set=arrow.array(pair, arrow.string())), 0)
+    return np.asarray(code).astype(np.uint8), there, pair
 
 
-def _pair(source: str, name: str, found: list[str], n_found: int, values: TwoValues | None) -> TwoValues:
-    """Return the two values of a response, or say why it cannot be one."""
+def _values(
+    source: str, name: str, found: list[str], n_found: int, values: OwnValues | None, max_values: int
+) -> OwnValues:
+    """Return the values of a response, or say why it cannot be one."""
     if values is not None:
         strange = next((value for value in found if value not in values), None)
         if strange is not None:
-            raise DataFormatError(
-                source, reason=f"label {name!r} holds {strange!r}; its values are {values[0]!r} and {values[1]!r}"
-            )
+            raise DataFormatError(source, reason=f"label {name!r} holds {strange!r}; its values are {_listed(values)}")
         return values
-    if n_found > 2:
+    if n_found > max_values:
         shown = ", ".join(found[:3])
+        allowed = f"two values or up to {max_values} categories are accepted"
+        way_out = f", and up to {MOST_VALUES} with max_values={n_found}" if n_found <= MOST_VALUES else ""
         raise DataFormatError(
-            source, reason=f"label column {name!r} has {n_found} different values ({shown}, ...); {TWO_VALUES}"
+            source, reason=f"label column {name!r} has {n_found} different values ({shown}, ...); {allowed}{way_out}"
         )
+    if n_found > 2:
+        return tuple(found)
     ordered = as_no_yes(tuple(found)) or tuple(found)
     if len(ordered) == 2:
         return ordered[0], ordered[1]
     return _with_other(ordered[0]) if ordered else ZERO_ONE
 
 
-def _with_other(only: str) -> TwoValues:
+def _listed(values: OwnValues) -> str:
+    return ", ".join(map(repr, values[:-1])) + f" and {values[-1]!r}"
+
+
+def _with_other(only: str) -> OwnValues:
     """Return the two values of a response of which one never occurs."""
     meaning = only.strip().lower()
     if meaning in NO_OF:

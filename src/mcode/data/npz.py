@@ -17,7 +17,7 @@ from mcode.data.columns import MOST_COLUMNS, Columns
 from mcode.data.labels import ZERO_ONE, Responses
 from mcode.data.opening import first_sentence
 from mcode.errors import DataFormatError, InputError, McodeError
-from mcode.models.encoding import ResponseEncoding
+from mcode.models.encoding import MISSING, TWO_VALUES, Codes, ResponseEncoding
 
 SPARSE_PARTS = ("x_data", "x_indices", "x_indptr", "x_shape")
 DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, OverflowError, NotImplementedError,
@@ -31,6 +31,7 @@ def read_npz(path: Path) -> tuple[Columns, Responses]:
         X = _matrix(path, arrays)
         Y = arrays["Y"]
         codes = ResponseEncoding.of(Y).encode(Y)
+        _refuse_others(Y, codes)
     except DAMAGED as error:
         raise _sentence(path, error) from error
     features = _names(path, arrays, "feature_names", X.shape[1])
@@ -41,6 +42,16 @@ def read_npz(path: Path) -> tuple[Columns, Responses]:
         raise DataFormatError(path, reason=f"Y holds values of type {Y.dtype}; 0 and 1 are allowed")
     known = np.ones(len(codes), bool)
     return Columns(str(path), features, X, features), Responses(codes, labels, (ZERO_ONE,) * len(labels), known)
+
+
+def _refuse_others(Y: NDArray[Any], codes: Codes) -> None:
+    """Refuse responses other than 0 and 1: an npz file has no names for them."""
+    cells = Y.reshape(len(codes), -1)
+    if cells.dtype.kind in "biuf":
+        odd = ~np.isin(cells, (0, 1)) & (codes != MISSING)
+        if odd.any():
+            row, column = (int(at[0]) for at in np.nonzero(odd))
+            raise InputError("Y", f"row {row}, column '{column}' holds {cells[row, column]}", TWO_VALUES)
 
 
 def _sentence(path: Path, error: BaseException) -> McodeError:

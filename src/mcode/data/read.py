@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,11 @@ from mcode.data.columns import TRUE_FALSE, Columns
 from mcode.data.dataset import Dataset, Schema
 from mcode.data.formats import TABLES, format_of
 from mcode.data.labels import (
+    USUALLY_MOST_VALUES,
     ZERO_ONE,
     MissingLabels,
+    OwnValues,
     Responses,
-    TwoValues,
     as_patterns,
     check_column,
     match_columns,
@@ -35,6 +37,7 @@ from mcode.data.opening import AnyPath, check_encoding, check_file
 from mcode.data.table import arrow_table, batches, read_table, table_name
 from mcode.data.vectorise import Vectoriser, conform
 from mcode.errors import DataFormatError, ParameterError
+from mcode.models.encoding import MOST_VALUES
 
 ROWS_AT_ONCE = 50_000
 
@@ -50,6 +53,7 @@ class _Request:
     tags_column: str | None
     separator: str
     missing_labels: MissingLabels
+    max_values: int
     options: TableOptions
 
 
@@ -62,6 +66,7 @@ def read(
     tags_column: str | None = None,
     separator: str = ";",
     missing_labels: MissingLabels = "refuse",
+    max_values: int = USUALLY_MOST_VALUES,
     like: Dataset | Schema | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -86,6 +91,8 @@ def read(
         What delimits the tags.
     missing_labels : "refuse" or "drop", default="refuse"
         What to do with rows where a response is missing.
+    max_values : int, default=20
+        The most values that a response may have, up to 50; more are rather a name or a measurement than a category.
     like : Dataset or Schema or None, default=None
         Read the same features and responses as an earlier file; the arguments above are then taken from it.
     format : str or None, default=None
@@ -116,6 +123,8 @@ def read(
     """
     if missing_labels not in ("refuse", "drop"):
         raise ParameterError("missing_labels", missing_labels, "'refuse' or 'drop'")
+    if not (isinstance(max_values, int) and 2 <= max_values <= MOST_VALUES):
+        raise ParameterError("max_values", max_values, f"a whole number from 2 to {MOST_VALUES}")
     check_encoding(encoding)
     if like is not None:
         schema = like.schema if isinstance(like, Dataset) else like
@@ -124,7 +133,7 @@ def read(
     options = TableOptions(delimiter, encoding, {} if id is None else {id: "string"})
     patterns, label_file = _label_request(labels)
     ignored = as_patterns("ignore", ignore)
-    request = _Request(patterns, label_file, ignored, id, tags_column, separator, missing_labels, options)
+    request = _Request(patterns, label_file, ignored, id, tags_column, separator, missing_labels, max_values, options)
     columns, responses = _load(path, request, format)
     return _first_dataset(columns, responses, request)
 
@@ -248,7 +257,7 @@ def _chosen(columns: Columns, request: _Request, own: Callable[[], list[str]]) -
         raise DataFormatError(source, reason="it does not say which columns are labels; name them with labels='dx_*'")
     if request.id_name in names:
         raise ParameterError("id", request.id_name, "a column that is not a label")
-    return responses_of(columns, names, None, request.missing_labels)
+    return responses_of(columns, names, None, request.missing_labels, request.max_values)
 
 
 def _first_dataset(columns: Columns, responses: Responses, request: _Request) -> Dataset:
@@ -356,5 +365,7 @@ def _known_types(schema: Schema) -> dict[str, str]:
     return types
 
 
-def _label_type(values: TwoValues) -> str:
+def _label_type(values: OwnValues) -> str:
+    if len(values) > 2 and all(re.fullmatch(r"-?[0-9]+", value) for value in values):
+        return "double"  # written 1 or 1.0
     return {ZERO_ONE: "double", TRUE_FALSE: "bool"}.get(values, "string")

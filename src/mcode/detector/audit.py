@@ -28,6 +28,7 @@ from mcode.errors import InputError, ParameterError
 from mcode.models.conditional import ConditionalModel, check_rows
 from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
 from mcode.models.folds import default_folds, stratified_folds
+from mcode.models.indicators import several
 from mcode.models.names import as_model
 from mcode.ranking import conformal_p_value, false_discovery_cut, is_share, own_p_value, posterior_cut
 from mcode.scores.learned import LearnedScore
@@ -171,9 +172,19 @@ class Audit:
         ]
         return sorted(found, key=lambda suggestion: -suggestion.probability)
 
+    def expected(self, rows: NDArray[np.intp]) -> Codes:
+        """Return the likeliest value of each response of some rows, given all else, as codes of shape (len(rows), d).
+
+        By models that never saw the row; a response that is missing has no other.
+        """
+        codes = self.codes[rows]
+        if self.space.n_values is None:
+            return np.where(self.rho[rows] < 0.5, codes ^ 1, codes).astype(np.uint8)
+        return np.where(codes == MISSING, MISSING, self.space.likeliest(self.X[rows], codes, rows)).astype(np.uint8)
+
     @cached_property
     def _typical(self) -> Typical:
-        return Typical.of(self.X, self.codes)
+        return Typical.of(self.X, self.codes, self.space.n_values)
 
     def to_frame(self, top: int | None = None) -> Any:
         """Return a pandas table, most suspicious row first: which response, what was observed, what was expected.
@@ -185,8 +196,7 @@ class Audit:
         worst = self._response_errors(rows).argmax(axis=1)
         observed = self.encoding.decode(self.codes[rows])[np.arange(len(rows)), worst]
         rho = self.rho[rows, worst]
-        likelier = self.codes[rows].copy()
-        likelier[np.arange(len(rows)), worst] ^= (rho < 0.5).astype(np.uint8)
+        likelier = self.expected(rows)
         return pandas.DataFrame(
             {
                 "row": rows,
@@ -217,7 +227,8 @@ def audit(
     ----------
     X : context, (n, m): NumPy or SciPy sparse matrix, pandas or polars table of numbers
         Dask arrays and dataframes are audited where they are; see docs/scale.md.
-    Y : responses, (n, d): booleans, 0/1, or two text values per column; NaN or None where one is missing
+    Y : responses, (n, d): booleans, 0/1, two texts, or up to 50 categories (texts or whole numbers) per column; NaN or
+        None where one is missing
     model : "dbr", "chain", "br", "tree", "chain-ensemble", "mixture" or a ConditionalModel, default="dbr"
     score : "learned", "noise", "complement", "norm", "robust", "lof", "ocsvm", a score, or a scikit-learn or PyOD
         detector, default="learned"
@@ -251,7 +262,7 @@ def audit(
     encoding = ResponseEncoding.of(Y)
     features, codes = check_rows(X, Y, encoding)
     fitted_score = as_score(score)
-    space = RhoSpace(as_model(model), companions_of(fitted_score))
+    space = RhoSpace(as_model(model), companions_of(fitted_score), several(encoding.n_values))
     n_folds = default_folds(len(codes)) if folds is None else folds
     fold_of_row = stratified_folds(codes, n_folds, np.random.default_rng(random_state))
     space.fit(features, codes, fold_of_row, final=False)

@@ -16,6 +16,7 @@ from mcode.detector.elsewhere import anywhere
 from mcode.errors import InputError, ParameterError, UnknownNameError
 from mcode.models.conditional import check_rows
 from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
+from mcode.models.indicators import NumberOfValues, several
 from mcode.models.missing import has_missing
 from mcode.ranking import conformal_p_value, is_share, own_p_value, percentile_rank
 
@@ -32,6 +33,7 @@ class DetectorBase(BaseEstimator, ABC):
     reference_score_ : (n,) array of the scores of rows taken as normal; None with reference="batch"
     encoding_ : ResponseEncoding
     n_features_in_, n_responses_ : int
+    n_values_ : tuple of int, how many values each response has; None where all have two
     one_valued_ : list of str
         Responses that had one value only in training: they are scored by their smoothed base rate.
     """
@@ -40,6 +42,7 @@ class DetectorBase(BaseEstimator, ABC):
     reference: Reference
     alarm_rate: float
     reference_score_: Floats | None
+    n_values_: NumberOfValues = None
     accepts_missing: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Tags:
@@ -110,6 +113,7 @@ class DetectorBase(BaseEstimator, ABC):
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = self._known(check_rows(X, Y, self.encoding_))
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
+        self.n_values_ = several(self.encoding_.n_values)
         self.one_valued_ = one_valued(codes, self.encoding_.names)
         return features, codes
 

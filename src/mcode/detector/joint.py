@@ -66,7 +66,7 @@ class JointDetector(DetectorBase):
         self.score_ = as_score(self.score)
         if isinstance(self.score_, ComplementScore | NormScore | NoiseScore | LearnedScore | ReliabilityScore):
             raise ParameterError("score", self.score, "a score over any matrix: this one is defined on rho alone")
-        M = joint(features, codes)
+        M = joint(features, codes, self.n_values_)
         if self.reference == "holdout":
             half = stratified_folds(codes, 2, np.random.default_rng(self.random_state))
             M = M[np.flatnonzero(half == 1)]
@@ -74,7 +74,7 @@ class JointDetector(DetectorBase):
         return self
 
     def _outlier_score(self, X: Matrix, Y: Codes) -> Floats:
-        M = joint(X, Y)
+        M = joint(X, Y, self.n_values_)
         if self.reference == "batch":
             return np.asarray(clone(self.score_).fit_outlier_score(M))
         return np.asarray(self.score_.outlier_score(M))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
 from mcode.models.encoding import MISSING, Codes, ResponseEncoding
+from mcode.models.indicators import Indicators, NumberOfValues
 from mcode.models.learners import Conditionals
 from mcode.spaces.rho import RhoSpace
 
@@ -29,6 +30,8 @@ class Typical:
     features : (m,) array, the mean of each feature; zeros where the context is sparse
     binary : (m,) boolean array, features that hold nothing but 0 and 1
     responses : (d,) array, how often each response is present
+        Where some have several values, how often each of the columns is 1 that they become
+        (`mcode.models.indicators`).
     """
 
     features: Floats
@@ -36,7 +39,7 @@ class Typical:
     responses: Floats
 
     @classmethod
-    def of(cls, X: Matrix, Y: Codes) -> Typical:
+    def of(cls, X: Matrix, Y: Codes, n_values: NumberOfValues = None) -> Typical:
         """Measure a table.
 
         Examples
@@ -45,7 +48,13 @@ class Typical:
         Typical(features=array([0.5, 3. ]), binary=array([ True, False]), responses=array([0.5]))
         """
         known = Y != MISSING
-        responses = np.where(known, Y, 0).sum(axis=0, dtype=np.float64) / np.maximum(known.sum(axis=0), 1)
+        times_known = np.maximum(known.sum(axis=0), 1)
+        if n_values is None:
+            responses = np.where(known, Y, 0).sum(axis=0, dtype=np.float64) / times_known
+        else:
+            layout = Indicators(n_values)
+            there = layout.of(Y) * known[:, layout.response]
+            responses = there.sum(axis=0, dtype=np.float64) / times_known[layout.response]
         if sp.issparse(X):
             other = np.bincount(X.indices, weights=(X.data != 1) & (X.data != 0), minlength=X.shape[1])
             return cls(np.zeros(X.shape[1]), other == 0, responses)

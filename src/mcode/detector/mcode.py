@@ -113,7 +113,7 @@ class MCODE(DetectorBase):
         check_error_rate(self.error_rate)
         check_folds(self.folds)
         self.score_ = as_score(self.score)
-        self.space_ = RhoSpace(as_model(self.model), companions_of(self.score_))
+        self.space_ = RhoSpace(as_model(self.model), companions_of(self.score_), self.n_values_)
         if self.reference == "batch":
             self.space_.fit(features, codes, None, final=True)
             self.reference_score_ = None
@@ -122,7 +122,7 @@ class MCODE(DetectorBase):
             self.reference_score_ = fit_score(self.score_, panel, reread, folds)
             self._calibrate(panel)
         self.model_ = self.space_.models["model"]
-        self.typical_ = Typical.of(features, codes)
+        self.typical_ = Typical.of(features, codes, self.n_values_)
         return self
 
     def _read_reference(self, X: Matrix, Y: Codes) -> tuple[Panel, Reread, NDArray[np.intp] | None]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
 from mcode.detector.reading import apply_score
+from mcode.models.categorical import log_proba_of_values, n_values_of
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.learners import Conditionals
 from mcode.models.logistic import LinearConditionals
@@ -98,6 +99,14 @@ def redraw(conditionals: Conditionals, parents: Parents, X: Matrix, Y: Codes, rn
         return _redraw_from_members(conditionals, X, Y, rng)
     order, exact = drawing_order(parents)
     drawn = Y.copy()
+    n_values = n_values_of(conditionals)
+    if n_values is not None:
+        for _ in range(1 if exact else SWEEPS):
+            for j in order:
+                each = np.exp(log_proba_of_values(conditionals, j, n_values[j], X, drawn)).cumsum(axis=1)
+                chosen = (each < rng.random((len(drawn), 1)) * each[:, -1:]).sum(axis=1)
+                drawn[:, j] = np.minimum(chosen, n_values[j] - 1)
+        return drawn
     probability = _OneResponse(conditionals, X)
     for _ in range(1 if exact else SWEEPS):
         for j in order:

@@ -15,6 +15,7 @@ from mcode.errors import ParameterError, UnknownNameError
 from mcode.models.components import Covariance
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
+from mcode.models.indicators import indicators
 from mcode.models.song import MappedMixtures, Plan, ResponseKind, Variant, fit_song
 
 
@@ -162,6 +163,7 @@ class SongCAD(DetectorBase):
         self._check_parameters()
         rng = np.random.default_rng(self.random_state)
         self.reference_score_ = None
+        codes = indicators(codes, self.n_values_)
         if self.reference == "holdout":
             half = stratified_folds(codes, 2, rng)
             mine, held = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
@@ -191,6 +193,7 @@ class SongCAD(DetectorBase):
         return SongDensity(axes, response_axes, fit_song(axes.apply(X), _responses(response_axes, Y), plan, rng))
 
     def _outlier_score(self, X: Matrix, Y: Codes) -> Floats:
+        Y = indicators(Y, self.n_values_)
         return (self._density(X, Y) if self.reference == "batch" else self.score_).outlier_score(X, Y)
 
     def _check_parameters(self) -> None:

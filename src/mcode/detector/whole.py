@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
+from mcode.models.categorical import CategoricalConditionals, likeliest_values, n_values_of
 from mcode.models.encoding import Codes
 from mcode.models.learners import Conditionals
 from mcode.models.logistic import LinearConditionals
@@ -31,7 +32,20 @@ class Whole:
 
     def __init__(self, models: Mapping[str, Conditionals], X: Matrix) -> None:
         self._views = {name: _View(models[name], X) for name in LOOKED_AT if name in models}
-        self.X = X
+        self.X, self._model = X, models["model"]
+
+    def other_values(self, rows: NDArray[np.intp], Y: Codes) -> Codes:
+        """Return the likeliest other value of each response by the detector's own model, shape (len(rows), d)."""
+        return likeliest_values(self._model, self.X[rows], Y, other=True)
+
+    def likeliest_values(self, rows: NDArray[np.intp], Y: Codes) -> Codes:
+        """Return the likeliest value of each response by that model, given the context and the others of Y.
+
+        Y itself where all responses have two values: then it is what `other_values` leaves to be chosen.
+        """
+        if n_values_of(self._model) is None:
+            return Y
+        return likeliest_values(self._model, self.X[rows], Y)
 
     def log_proba(self, rows: NDArray[np.intp], Y: Codes) -> Floats:
         """Return the mean over the models of log P(y | x), or of the log pseudo-likelihood, shape (len(rows),)."""
@@ -49,6 +63,8 @@ class _View:
     def __init__(self, conditionals: Conditionals, X: Matrix) -> None:
         self.conditionals, self.X = conditionals, X
         self.context: NDArray[Any] | None = None
+        if isinstance(conditionals, CategoricalConditionals):
+            self.context = conditionals.context_logits(X)
         if isinstance(conditionals, LinearConditionals):
             self._responses = conditionals.responses
             self.context = conditionals.logits(X, np.zeros((X.shape[0], len(conditionals.intercept)), np.uint8))
@@ -56,6 +72,9 @@ class _View:
     def log_rho(self, rows: NDArray[np.intp], Y: Codes) -> Floats:
         if self.context is None:
             return floored(self.conditionals.log_proba(self.X[rows], Y))
+        if isinstance(self.conditionals, CategoricalConditionals):
+            eta = self.conditionals.add_responses(self.context[rows], Y)
+            return floored(self.conditionals.observed(eta, Y))
         eta = self.context[rows]
         if self._responses is not None:
             eta += Y.astype(eta.dtype) @ self._responses

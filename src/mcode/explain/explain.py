@@ -8,22 +8,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mcode._arrays import Floats, dense
 from mcode._progress import advance
 from mcode.detector.judged import Judged
 from mcode.detector.whole import Whole
 from mcode.errors import InputError
-from mcode.explain.evidence import Moves, moves
+from mcode.explain.evidence import Moves, moves, moves_towards
 from mcode.explain.finding import Change, Evidence, Finding, Repair, ResponseFinding, Value
 from mcode.explain.labels import Features, Labels
 from mcode.explain.repair import Repairs, repair_rows
 from mcode.explain.sentence import sentence
 from mcode.models.encoding import Codes
+from mcode.models.indicators import several
 from mcode.models.learners import Conditionals
 
 MOST_EVIDENCE = 10
-SUSPICIOUS = 0.5  # an observed value less likely than the other one is suspicious
+SUSPICIOUS = 0.5  # of two values, an observed one less likely than the other is suspicious
 
 
 def explain_rows(
@@ -47,11 +49,20 @@ def explain_rows(
         codes = judged.codes[places]
         blame = judged.response_error_probability[places]
         repairs = repair_rows(whole, codes, blame)
+        usual = _usual(judged, whole, places)
         for local, place in enumerate(places.tolist()):
-            explained = _Row(judged, labels, models, place, blame[local], repairs.Y[local])
+            explained = _Row(judged, labels, models, place, blame[local], repairs.Y[local], usual[local])
             findings[place] = explained.finding(repairs, local, None if ids is None else plain(ids[place]))
             advance("explain rows", len(findings), len(judged.row))
     return [findings[place] for place in range(len(judged.row))]
+
+
+def _usual(judged: Judged, whole: Whole, places: NDArray[np.intp]) -> Codes:
+    """Return the value that the detector's own model expects of each response: the likeliest one."""
+    codes = judged.codes[places]
+    if several(judged.encoding.n_values) is not None:
+        return whole.likeliest_values(np.arange(len(places)), codes)
+    return np.where(judged.rho[places] >= SUSPICIOUS, codes, 1 - codes).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,7 @@ class _Row:
     place: int
     blame: Floats
     repaired: Codes
+    usual: Codes
 
     @property
     def observed(self) -> Codes:
@@ -111,22 +123,28 @@ class _Row:
         judged, at = self.judged, self.place
         rho = float(judged.rho[at, j])
         observed = int(self.observed[j])
-        expected = int(self.repaired[j]) if changed[j] or rho >= SUSPICIOUS else 1 - observed
+        suspicious = bool(self.usual[j] != observed)
+        expected = int(self.repaired[j] if changed[j] or not suspicious else self.usual[j])
         name = judged.encoding.names[j]
         shown = self._recorded(j), self.labels.response_value(j, expected)
         evidence: tuple[Evidence, ...] = ()
         said = ""
-        if j == first or changed[j] or rho < SUSPICIOUS:
+        if j == first or changed[j] or suspicious:
             evidence = self._evidence(j, expected)
             others = [int(k) for k in np.flatnonzero(changed) if k != j]
             partner = judged.encoding.names[max(others, key=lambda k: self.blame[k])] if others else ""
-            said = sentence(name, *shown, rho, evidence, partner)
+            said = sentence(name, *shown, rho, evidence, partner, of_many=self.labels.of_many(j))
         return ResponseFinding(
             name, *shown, rho, float(self.blame[j]), float(judged.response_p_value[at, j]), evidence, said
         )
 
     def _evidence(self, j: int, expected: int) -> tuple[Evidence, ...]:
         judged, rows = self.judged, slice(self.place, self.place + 1)
+        if several(judged.encoding.n_values) is not None:
+            row = judged.X[rows], judged.codes[rows]
+            moved = moves_towards(self.models["model"], judged.typical, *row, j, expected)
+            pieces = _pieces(self.labels, self.context, self.observed, moved, 1.0)
+            return tuple(sorted(pieces, key=lambda piece: -abs(piece.weight))[:MOST_EVIDENCE])
         moved = moves(self.models["model"], judged.typical, judged.X[rows], judged.codes[rows], j)
         pieces = _pieces(self.labels, self.context, self.observed, moved, 1.0 if expected == 1 else -1.0)
         return tuple(sorted(pieces, key=lambda piece: -abs(piece.weight))[:MOST_EVIDENCE])

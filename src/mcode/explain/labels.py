@@ -65,11 +65,15 @@ class Labels:
         value: Value = values[code] if code < len(values) else None
         return value
 
+    def of_many(self, response: int) -> bool:
+        """Whether a response has more than two values."""
+        return len(self.encoding.values[response]) > 2
+
     def response_evidence(self, response: int, code: int, weight: float) -> Evidence:
-        """Return another response of the row as evidence."""
-        return Evidence(
-            "response", self.encoding.names[response], self.response_value(response, code), round_weight(weight)
-        )
+        """Return another response of the row as evidence; one number of several is a name, and neither yes nor no."""
+        value = self.response_value(response, code)
+        shown = str(value) if self.of_many(response) else value
+        return Evidence("response", self.encoding.names[response], shown, round_weight(weight))
 
     def group(self, feature: int) -> tuple[str, int]:
         """Return what features of one fact have in common.

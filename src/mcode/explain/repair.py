@@ -63,18 +63,36 @@ def repair_rows(whole: Whole, Y: Codes, suspicion: Floats, price: float | None =
     price : float or None, what a changed response costs in log-likelihood; None is `price_of_a_change`
     """
     price = price_of_a_change(Y.shape[1]) if price is None else price
+    others = whole.other_values(np.arange(len(Y)), Y)
     k = min(MOST_CANDIDATES, Y.shape[1])
     candidates = np.argsort(-suspicion, axis=1, kind="stable")[:, :k]
     at_once = max(1, VECTORS_AT_ONCE // (k * k))
     repaired = Y.copy()
     for start in range(0, len(Y), at_once):
         rows = np.arange(start, min(len(Y), start + at_once))
-        repaired[rows] = _search(whole, rows, Y[rows], candidates[rows], price)
+        repaired[rows] = _search(whole, rows, Y[rows], others[rows], candidates[rows], price)
     everything = np.arange(len(Y))
+    repaired = _best_values(whole, everything, Y, repaired)
     return Repairs(repaired, whole.joint_log_proba(everything, Y), whole.joint_log_proba(everything, repaired))
 
 
-def _search(whole: Whole, rows: NDArray[np.intp], Y: Codes, candidates: NDArray[np.intp], price: float) -> Codes:
+def _best_values(whole: Whole, rows: NDArray[np.intp], Y: Codes, repaired: Codes) -> Codes:
+    """Let changed responses take the value that fits the repaired row, where that makes it likelier.
+
+    The value that was tried was the likeliest one beside the recorded responses, wrong ones among them. With two values
+    there is no other.
+    """
+    likely = whole.likeliest_values(rows, repaired)
+    better = np.where((repaired != Y) & (likely != Y), likely, repaired).astype(np.uint8)
+    if (better == repaired).all():
+        return repaired
+    gains = whole.log_proba(rows, better) > whole.log_proba(rows, repaired)
+    return np.where(gains[:, None], better, repaired).astype(np.uint8)
+
+
+def _search(
+    whole: Whole, rows: NDArray[np.intp], Y: Codes, others: Codes, candidates: NDArray[np.intp], price: float
+) -> Codes:
     """Improve the responses of some rows until no move gains; every round scores all moves of all rows in one call."""
     k = candidates.shape[1]
     moves = _singles_and_pairs(k)
@@ -84,7 +102,7 @@ def _search(whole: Whole, rows: NDArray[np.intp], Y: Codes, candidates: NDArray[
     active = np.arange(len(Y))
     for _ in range(MOST_ROUNDS):
         tried = changed[active][:, None, :] ^ moves[None]
-        vectors = _apply(Y[active], candidates[active], tried)
+        vectors = _apply(Y[active], others[active], candidates[active], tried)
         value = whole.log_proba(np.repeat(rows[active], len(moves)), vectors).reshape(len(active), -1)
         value -= before[active][:, None] + price * tried.sum(axis=2)
         best = value.argmax(axis=1)
@@ -94,7 +112,7 @@ def _search(whole: Whole, rows: NDArray[np.intp], Y: Codes, candidates: NDArray[
         active = active[gains]
         if not len(active):
             break
-    return _apply(Y, candidates, changed[:, None, :])
+    return _apply(Y, others, candidates, changed[:, None, :])
 
 
 def _singles_and_pairs(k: int) -> NDArray[np.bool_]:
@@ -106,10 +124,11 @@ def _singles_and_pairs(k: int) -> NDArray[np.bool_]:
     return moves
 
 
-def _apply(Y: Codes, candidates: NDArray[np.intp], changed: NDArray[np.bool_]) -> Codes:
-    """Return Y with some candidates changed, (n * n_moves, d) for `changed` of shape (n, n_moves, k)."""
+def _apply(Y: Codes, others: Codes, candidates: NDArray[np.intp], changed: NDArray[np.bool_]) -> Codes:
+    """Return Y with some candidates at their other value, (n * n_moves, d) for `changed` of shape (n, n_moves, k)."""
     n, n_moves, _ = changed.shape
     out = np.repeat(Y[:, None, :], n_moves, axis=1)
-    flipped = np.take_along_axis(out, candidates[:, None, :], axis=2) ^ changed.view(np.uint8)
+    now, then = (np.take_along_axis(codes, candidates, axis=1)[:, None, :] for codes in (Y, others))
+    flipped = np.where(changed, then, now)
     np.put_along_axis(out, np.broadcast_to(candidates[:, None, :], changed.shape), flipped, axis=2)
     return out.reshape(n * n_moves, -1)

@@ -12,7 +12,14 @@ SMALLEST_SHARE_NAMED = 0.15  # evidence that moved the log odds by less than thi
 
 
 def sentence(
-    name: str, observed: Value, expected: Value, probability: float, evidence: Sequence[Evidence], together: str = ""
+    name: str,
+    observed: Value,
+    expected: Value,
+    probability: float,
+    evidence: Sequence[Evidence],
+    together: str = "",
+    *,
+    of_many: bool = False,
 ) -> str:
     """Say what was observed, how likely that is, and what speaks against it.
 
@@ -22,6 +29,7 @@ def sentence(
     probability : of the recorded value
     evidence : strongest first; positive weights speak for the expected value
     together : the name of another response, where only a change of both makes the row ordinary
+    of_many : whether the response has more than two values, so that the expected one has to be named
 
     Examples
     --------
@@ -30,14 +38,19 @@ def sentence(
     '`insulin` is absent (3 % likely) although `diabetes` and `hba1c = 9.1` are present.'
     >>> sentence("grade", "B", "A", 0.2, [])
     '`grade` is B (20 % likely): it is usually A.'
+    >>> sentence("severity", "mild", "severe", 0.03, evidence[1:], of_many=True)
+    '`severity` is `mild` (3 % likely), expected `severe`, although `hba1c = 9.1`.'
     """
-    start = f"`{name}` is {_word(observed)}"
+    start = f"`{name}` is {_one_of_many(observed) if of_many else _word(observed)}"
     if observed == expected:
         return f"{start}, as expected ({percent(probability)} likely)."
     start += f" ({percent(probability)} likely)"
     if together and probability >= 0.5:
         return f"{start}, but changed together with `{together}` the row becomes ordinary."
     reasons = _reasons([piece for piece in evidence if piece.weight > 0])
+    if of_many:
+        start += f", expected {_one_of_many(expected)}"
+        return f"{start}, although {reasons}." if reasons else f"{start}."
     return f"{start} although {reasons}." if reasons else f"{start}: it is usually {_word(expected)}."
 
 
@@ -52,6 +65,10 @@ def percent(probability: float) -> str:
     if probability < 0.005:
         return "less than 1 %"
     return "more than 99 %" if probability > 0.995 else f"{100 * probability:.0f} %"
+
+
+def _one_of_many(value: Value) -> str:
+    return "missing" if value is None else f"`{value}`"
 
 
 def _word(value: Value) -> str:

@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from mcode._arrays import Floats, Matrix, TableLike, check_matrix
 from mcode.errors import InputError
 from mcode.models import parents as see
+from mcode.models.categorical import CategoricalConditionals
 from mcode.models.encoding import MISSING, Codes, ResponseEncoding, one_valued
 from mcode.models.folds import stratified_folds
+from mcode.models.indicators import NumberOfValues, several
 from mcode.models.learner_names import as_learner
 from mcode.models.learners import Conditionals, CrossFit, Learner
 from mcode.models.logistic import BatchLogistic, LinearConditionals
@@ -38,6 +40,7 @@ class ConditionalModel(BaseEstimator, ABC):
     conditionals_ : the fitted conditionals
     encoding_ : ResponseEncoding
     n_features_in_, n_responses_ : int
+    n_values_ : tuple of int, how many values each response has; None where all have two
     one_valued_ : list of str
         Responses that had one value only in training: they are scored by their smoothed base rate.
     """
@@ -48,16 +51,27 @@ class ConditionalModel(BaseEstimator, ABC):
     @abstractmethod
     def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents: ...
 
-    def fit(self, X: TableLike, Y: TableLike) -> Self:
-        """Fit on context X of shape (n, m) and responses Y of shape (n, d)."""
-        features, codes, known = self._open(X, Y, None)
+    def fit(self, X: TableLike, Y: TableLike, *, n_values: NumberOfValues = None) -> Self:
+        """Fit on context X of shape (n, m) and responses Y of shape (n, d).
+
+        `n_values` is given where Y holds codes already: how many values each response has.
+        """
+        features, codes, known = self._open(X, Y, None, n_values)
         self.conditionals_: Conditionals | None = self._learner().fit(features, codes, self.parents_, **known)
         return self
 
-    def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
+    def cross_fit(
+        self,
+        X: TableLike,
+        Y: TableLike,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool = True,
+        n_values: NumberOfValues = None,
+    ) -> CrossFit:
         """Fit every fold, and all rows as well where `final` asks for it; return the models of the folds."""
         folds = np.asarray(fold_of_row)
-        features, codes, known = self._open(X, Y, folds)
+        features, codes, known = self._open(X, Y, folds, n_values)
         learner = self._learner()
         cross, self.conditionals_ = learner.cross_fit(features, codes, self.parents_, folds, final=final, **known)
         return cross
@@ -71,20 +85,25 @@ class ConditionalModel(BaseEstimator, ABC):
         return log_proba_of_known(self.conditionals_, features, codes)
 
     def _open(
-        self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp] | None
-    ) -> tuple[Matrix, Codes, dict[str, NDArray[np.bool_]]]:
-        """Return X, the responses with missing ones filled, and, where there are any, which are known."""
-        features, codes = self._encode(X, Y)
-        known: dict[str, NDArray[np.bool_]] = {}
+        self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp] | None, n_values: NumberOfValues
+    ) -> tuple[Matrix, Codes, dict[str, Any]]:
+        """Return X, the responses with missing ones filled, and what a learner is told of them.
+
+        That is which are known, where some are not, and how many values each has, where some have more than two.
+        """
+        features, codes = self._encode(X, Y, n_values)
+        known: dict[str, Any] = {} if self.n_values_ is None else {"n_values": self.n_values_}
         if has_missing(codes):
             folds = stratified_folds(codes, 5, np.random.default_rng(0)) if fold_of_row is None else fold_of_row
-            known = {"known": codes != MISSING}
-            codes = fill_for_training(as_learner(self.learner), features, codes, folds)
+            there = codes != MISSING
+            codes = fill_for_training(as_learner(self.learner), features, codes, folds, self.n_values_)
+            known["known"] = there
         self.parents_ = self._choose_parents(features, codes, fold_of_row)
         return features, codes, known
 
-    def _encode(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
-        self.encoding_ = ResponseEncoding.of(Y)
+    def _encode(self, X: TableLike, Y: TableLike, n_values: NumberOfValues) -> tuple[Matrix, Codes]:
+        self.encoding_ = ResponseEncoding.of(Y) if n_values is None else ResponseEncoding.of_codes(n_values)
+        self.n_values_ = several(self.encoding_.n_values)
         features, codes = check_rows(X, Y, self.encoding_)
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]
         self.one_valued_ = one_valued(codes, self.encoding_.names)
@@ -100,7 +119,7 @@ class ConditionalModel(BaseEstimator, ABC):
         worse than binary relevance, at LEAST_SETTLED better.
         """
         learner: Any = clone(as_learner(self.learner))
-        if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals):
+        if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals | CategoricalConditionals):
             found = np.maximum(fitted.penalty, LEAST_SETTLED) if isinstance(learner.penalty, str) else fitted.penalty
             learner.set_params(penalty=found, scale=learner.scales())
         return cast(Learner, learner)

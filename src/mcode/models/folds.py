@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mcode.errors import InputError, ParameterError
 from mcode.models.encoding import MISSING, Codes
+from mcode.models.indicators import Indicators
 
 MANY_ROWS = 50_000
 
@@ -33,7 +34,10 @@ def stratified_folds(Y: Codes, n_folds: int, rng: np.random.Generator) -> NDArra
         raise InputError("X", f"it has {n} row(s) (n_samples={n})", f"{n_folds} folds need at least {n_folds}")
     order = rng.permutation(n)
     shuffled = np.empty(n, dtype=np.intp)
-    shuffled[order] = _deal(np.where(Y[order] == MISSING, 0, Y[order]).astype(np.uint8), n_folds)
+    known = np.where(Y[order] == MISSING, 0, Y[order]).astype(np.uint8)
+    if known.max(initial=0) > 1:  # each value of a response with several is spread evenly
+        known = Indicators(tuple(max(2, int(most) + 1) for most in known.max(axis=0))).of(known)
+    shuffled[order] = _deal(known, n_folds)
     return shuffled
 
 

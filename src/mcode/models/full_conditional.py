@@ -3,7 +3,9 @@
 A model in which responses see each other in a circle, and one in which nobody sees anybody, answers it itself. In a
 chain or a tree, which is a proper joint, it follows from the joint, and only j and those that see j take part:
 
-    P(y_j | x, the others) = P(y | x) / (P(y | x) + P(y with y_j changed | x)).
+    P(y_j | x, the others) = P(y | x) / (P(y | x) + P(y with y_j changed | x)),
+
+summed over all other values where y_j has several.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from mcode._arrays import Floats, Matrix
+from mcode.models.categorical import n_values_of
 from mcode.models.encoding import Codes
 from mcode.models.learners import Conditionals
 from mcode.models.logistic import LinearConditionals
@@ -39,7 +42,26 @@ def full_log_proba(conditionals: Conditionals, parents: Parents, X: Matrix, Y: C
         return conditionals.log_proba(X, Y)
     if isinstance(conditionals, LinearConditionals):
         return _linear(conditionals, parents, X, Y)
+    n_values = n_values_of(conditionals)
+    if n_values is not None:
+        return _by_each_value(conditionals, parents, X, Y, n_values)
     return _by_changing(conditionals, parents, X, Y)
+
+
+def _by_each_value(
+    conditionals: Conditionals, parents: Parents, X: Matrix, Y: Codes, n_values: tuple[int, ...]
+) -> Floats:
+    """Put every value in the place of each response in turn."""
+    out = np.empty(Y.shape)
+    for j, k in enumerate(n_values):
+        involved = [j, *np.flatnonzero(parents[:, j])]
+        joint = np.empty((len(Y), k))
+        for value in range(k):
+            changed = Y.copy()
+            changed[:, j] = value
+            joint[:, value] = conditionals.log_proba(X, changed)[:, involved].sum(axis=1)
+        out[:, j] = joint[np.arange(len(Y)), Y[:, j]] - np.logaddexp.reduce(joint, axis=1)
+    return out
 
 
 def _by_changing(conditionals: Conditionals, parents: Parents, X: Matrix, Y: Codes) -> Floats:

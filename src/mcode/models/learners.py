@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
 from mcode.models.encoding import Codes
+from mcode.models.indicators import NumberOfValues
 from mcode.models.parents import Parents
 
 
@@ -50,9 +51,20 @@ class CrossFit:
 
 
 class Learner(Protocol):
-    """Learns all conditionals of a model."""
+    """Learns all conditionals of a model.
 
-    def fit(self, X: Matrix, Y: Codes, parents: Parents, *, known: NDArray[np.bool_] | None = None) -> Conditionals:
+    A learner that is fitted on responses with more than two values is told how many each has (`n_values`).
+    """
+
+    def fit(
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        *,
+        known: NDArray[np.bool_] | None = None,
+        n_values: NumberOfValues = None,
+    ) -> Conditionals:
         """Fit each response on all rows where it is known; None knows all."""
 
     def cross_fit(
@@ -64,5 +76,6 @@ class Learner(Protocol):
         *,
         final: bool,
         known: NDArray[np.bool_] | None = None,
+        n_values: NumberOfValues = None,
     ) -> tuple[CrossFit, Conditionals | None]:
         """Fit every fold, and all rows where `final` asks for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -14,11 +15,14 @@ from sklearn.base import BaseEstimator
 
 from mcode._arrays import Floats, Matrix
 from mcode.errors import NotConvergedWarning, ParameterError
+from mcode.models.categorical import CategoricalConditionals, joined, tasks_by_number_of_values
 from mcode.models.encoding import Codes
 from mcode.models.folds import stratified_folds
+from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
 from mcode.solvers.kernels import add_present, gather, log_likelihood
+from mcode.solvers.newton import Solution
 from mcode.solvers.path import Fold, Task, complete_folds, fit_all, fit_folds, make_folds, search
 from mcode.solvers.threads import n_threads, one_blas_thread, run_all
 
@@ -37,7 +41,8 @@ class BatchLogistic(BaseEstimator):
     """Logistic regression with an L2 penalty for every response, solved together.
 
     For each response j it minimises sum_i -log P(y_ij | x_i, parents) + penalty_j / 2 * |w_j|^2; the intercept is
-    free. In scikit-learn's words C = 1 / penalty.
+    free. In scikit-learn's words C = 1 / penalty. A response with more than two values is a multinomial regression with
+    one penalty for all of its columns, the symmetric one of scikit-learn.
 
     Parameters
     ----------
@@ -76,11 +81,19 @@ class BatchLogistic(BaseEstimator):
 
     @one_blas_thread()
     def fit(
-        self, X: Matrix, Y: Codes, parents: Parents, *, known: NDArray[np.bool_] | None = None
-    ) -> LinearConditionals:
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        *,
+        known: NDArray[np.bool_] | None = None,
+        n_values: NumberOfValues = None,
+    ) -> LinearConditionals | CategoricalConditionals:
         """Fit each response on all rows where it is known; with penalty="cv" after a search over stratified folds."""
         given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
+        if n_values is not None:
+            return self._fit_parts(X, Y, parents, None, True, known, n_values)[1]
         task = _task(scaling.apply(X), Y, parents, known)
         if given is not None:
             return _finish(task, given, None, scaling, GIVEN_TOLERANCE)
@@ -97,10 +110,14 @@ class BatchLogistic(BaseEstimator):
         *,
         final: bool,
         known: NDArray[np.bool_] | None = None,
-    ) -> tuple[CrossFit, LinearConditionals | None]:
+        n_values: NumberOfValues = None,
+    ) -> tuple[CrossFit, LinearConditionals | CategoricalConditionals | None]:
         """Fit every fold, and all rows where `final` asks for it; the folds serve the search for the penalty too."""
         given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
+        if n_values is not None:
+            folds_of, fitted = self._fit_parts(X, Y, parents, fold_of_row, final, known, n_values)
+            return CrossFit(fold_of_row, folds_of), fitted if final else None
         task = _task(scaling.apply(X), Y, parents, known)
         if given is not None:
             penalty = given
@@ -116,6 +133,45 @@ class BatchLogistic(BaseEstimator):
             return cross, None
         tolerance = SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE
         return cross, _finish(task, penalty, _mean_of(folds), scaling, tolerance)
+
+    def _fit_parts(
+        self,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        fold_of_row: NDArray[np.intp] | None,
+        final: bool,
+        known: NDArray[np.bool_] | None,
+        n_values: tuple[int, ...],
+    ) -> tuple[list[CategoricalConditionals], CategoricalConditionals]:
+        """Fit responses of different numbers of values one task after the other; return folds, if any, and all rows."""
+        given, scaling = self.given_penalty(Y.shape[1]), Scaling.of(X, self.scales())
+        weight = None if known is None else known.astype(np.float32)
+        inner = stratified_folds(Y, self.folds, np.random.default_rng(self.random_state))
+        fold = inner if fold_of_row is None else fold_of_row
+        penalty, whole, by_fold = np.empty(Y.shape[1]), [], []
+        for mine, task in tasks_by_number_of_values(scaling.apply(X), Y, parents, n_values, weight):
+            start, folds = None, []
+            if given is None:
+                found = search(task, fold)
+                penalty[mine], start = found.penalty, _mean_of(found.folds)
+                folds = complete_folds(found, task, fold) if fold_of_row is not None else []
+            else:
+                penalty[mine] = given[mine]
+            if fold_of_row is not None:
+                folds = folds or make_folds(task, fold)
+                fit_folds(folds, penalty[mine], FOLD_TOLERANCE)
+                by_fold.append([(mine, one.coefficients()) for one in folds])
+            if final:
+                tolerance = SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE
+                whole.append((mine, _solve(task, mine, penalty[mine], start, tolerance).W))
+
+        def conditionals(parts: Sequence[tuple[NDArray[np.intp], Array]]) -> CategoricalConditionals:
+            linear = LinearConditionals.of(joined(parts, n_values), X.shape[1], scaling, penalty)
+            return CategoricalConditionals(linear, n_values, penalty)
+
+        folds_of = [conditionals(parts) for parts in zip(*by_fold, strict=True)]
+        return folds_of, conditionals(whole) if final else folds_of[0]
 
     def scales(self) -> bool:
         """Whether dense features are brought to one scale."""
@@ -279,11 +335,17 @@ def _mean_of(folds: list[Fold]) -> Array:
 
 
 def _finish(task: Task, penalty: Floats, start: Array | None, scaling: Scaling, tolerance: float) -> LinearConditionals:
+    """Fit on all rows to the end, and take the coefficients apart."""
+    solution = _solve(task, np.arange(task.n_columns), penalty, start, tolerance)
+    report = {"n_iter": solution.n_iter, "gradient_norm": solution.gradient_norm, "converged": solution.converged}
+    return LinearConditionals.of(solution.W, task.X.shape[1], scaling, penalty, **report)
+
+
+def _solve(task: Task, responses: NDArray[np.intp], penalty: Floats, start: Array | None, tolerance: float) -> Solution:
     """Fit on all rows to the end, and name the responses that did not get there."""
     solution = fit_all(task, penalty, start, tolerance)
     left = np.flatnonzero(~solution.converged)
     if len(left):
         worst = float(solution.gradient_norm[left].max())
-        warnings.warn(NotConvergedWarning([f"response {j}" for j in left], worst), stacklevel=2)
-    report = {"n_iter": solution.n_iter, "gradient_norm": solution.gradient_norm, "converged": solution.converged}
-    return LinearConditionals.of(solution.W, task.X.shape[1], scaling, penalty, **report)
+        warnings.warn(NotConvergedWarning([f"response {j}" for j in responses[left]], worst), stacklevel=3)
+    return solution

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
+from mcode.models.categorical import likeliest_values, n_values_of
 from mcode.models.encoding import MISSING, Codes
+from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import Conditionals, Learner
 from mcode.models.parents import none
 
@@ -31,10 +33,20 @@ def has_missing(Y: Codes) -> bool:
     return bool(Y.size) and bool((Y == MISSING).any())
 
 
-def fill_for_training(learner: Learner, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp]) -> Codes:
+def fill_for_training(
+    learner: Learner, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp], n_values: NumberOfValues = None
+) -> Codes:
     """Return Y, missing cells at their most likely value given the context, by models that did not see the row."""
     known = Y != MISSING
     absent = np.where(known, Y, 0).astype(np.uint8)
+    if n_values is not None:
+        nobody = none(Y.shape[1])
+        by_fold, _ = learner.cross_fit(X, absent, nobody, fold_of_row, final=False, known=known, n_values=n_values)
+        filled = Y.copy()
+        for f, conditionals in enumerate(by_fold.folds):
+            mine = np.flatnonzero(fold_of_row == f)
+            filled[mine] = likeliest_values(conditionals, X[mine], absent[mine])
+        return np.where(known, Y, filled).astype(np.uint8)
     alone, _ = learner.cross_fit(X, absent, none(Y.shape[1]), fold_of_row, final=False, known=known)
     likelier = (alone.log_proba(X, absent) < HALF).astype(np.uint8)
     return np.where(known, Y, likelier).astype(np.uint8)
@@ -50,6 +62,11 @@ def fill(conditionals: Conditionals, X: Matrix, Y: Codes) -> Codes:
     missing = Y == MISSING
     rows = np.flatnonzero(missing.any(axis=1))
     filled = np.where(missing, 0, Y).astype(np.uint8)
+    if n_values_of(conditionals) is not None:
+        for _ in range(SWEEPS):
+            likely = likeliest_values(conditionals, X[rows], filled[rows])
+            filled[rows] = np.where(missing[rows], likely, filled[rows])
+        return filled
     for _ in range(SWEEPS):
         unlikely = conditionals.log_proba(X[rows], filled[rows]) < HALF
         turned = unlikely & missing[rows]

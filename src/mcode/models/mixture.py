@@ -15,10 +15,12 @@ from mcode._arrays import Floats, Matrix, TableLike
 from mcode._progress import advance
 from mcode.errors import ParameterError
 from mcode.models import parents as see
+from mcode.models.categorical import n_values_of
 from mcode.models.conditional import ClassifierChain, ConditionalModel, DependentRelevance, check_rows
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.folds import stratified_folds
 from mcode.models.full_conditional import full_log_proba
+from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import Conditionals, CrossFit, Learner
 from mcode.models.missing import fill
 from mcode.models.tree import TreeRelevance
@@ -54,6 +56,11 @@ class MixtureConditionals:
         for member, weight in zip(self.members, self.weights, strict=True):
             np.logaddexp(total, np.log(weight) + full_log_proba(member.conditionals, member.parents, X, Y), out=total)
         return np.asarray(np.minimum(total, 0.0, out=total))
+
+    @property
+    def n_values(self) -> tuple[int, ...] | None:
+        """How many values each response has; None where all have two."""
+        return n_values_of(self.members[0].conditionals)
 
     def joint_log_proba(self, X: Matrix, Y: Codes) -> Floats:
         """Return log sum_k w_k P_k(y | x), shape (n,)."""
@@ -123,9 +130,9 @@ class MixtureModel(ConditionalModel):
         self.folds = folds
         self.random_state = random_state
 
-    def fit(self, X: TableLike, Y: TableLike) -> Self:
+    def fit(self, X: TableLike, Y: TableLike, *, n_values: NumberOfValues = None) -> Self:
         """Fit every member on context X of shape (n, m) and responses Y of shape (n, d), and weigh them."""
-        features, codes = self._encode(X, Y)
+        features, codes = self._encode(X, Y, n_values)
         self.parents_ = see.all_others(self.n_responses_)
         if self.weights == "held-out" and len(self._members()) > 1:
             folds = stratified_folds(codes, self.folds, np.random.default_rng(self.random_state))
@@ -133,14 +140,22 @@ class MixtureModel(ConditionalModel):
             return self
         self.models_: list[ConditionalModel] = []
         for model in self._members():
-            self.models_.append(clone(model).fit(features, codes))
+            self.models_.append(clone(model).fit(features, codes, n_values=self.n_values_))
             advance("fit the models of the mixture", len(self.models_), len(self._members()))
         self._settle(self._equal())
         return self
 
-    def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
+    def cross_fit(
+        self,
+        X: TableLike,
+        Y: TableLike,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool = True,
+        n_values: NumberOfValues = None,
+    ) -> CrossFit:
         """Fit every fold of every member, and all rows as well where `final` asks for it."""
-        features, codes = self._encode(X, Y)
+        features, codes = self._encode(X, Y, n_values)
         self.parents_ = see.all_others(self.n_responses_)
         return self._cross_fit(features, codes, np.asarray(fold_of_row), final=final)
 
@@ -155,7 +170,7 @@ class MixtureModel(ConditionalModel):
         self.models_, crosses = [], []
         for model in self._members():
             self.models_.append(clone(model))
-            crosses.append(self.models_[-1].cross_fit(X, Y, fold_of_row, final=final))
+            crosses.append(self.models_[-1].cross_fit(X, Y, fold_of_row, final=final, n_values=self.n_values_))
             advance("fit the models of the mixture", len(crosses), len(self._members()))
         by_fold = [
             [Member(cross.folds[f], model.parents_) for model, cross in zip(self.models_, crosses, strict=True)]

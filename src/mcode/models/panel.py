@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats
 from mcode.models.encoding import MISSING, Codes
+from mcode.models.indicators import NumberOfValues
 
 Views: TypeAlias = Mapping[str, Floats]  # log P of each observed response under each of several models, each (n, d)
 
@@ -26,16 +27,18 @@ class Panel:
         "model" is the detector's own; "br", "chain" and "prior" are binary relevance, a chain, and the same chain
         without the context.
     known : (n, d) boolean array, or None where no response is missing
+    n_values : tuple of int, how many values each response has; None where all have two
     """
 
     Y: Codes
     views: Views
     known: NDArray[np.bool_] | None = None
+    n_values: NumberOfValues = None
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> Panel:
         """Return some of the rows."""
         known = None if self.known is None else self.known[rows]
-        return Panel(self.Y[rows], {name: view[rows] for name, view in self.views.items()}, known)
+        return Panel(self.Y[rows], {name: view[rows] for name, view in self.views.items()}, known, self.n_values)
 
     def only_known(self, Y: Codes, rows: NDArray[np.intp]) -> Codes:
         """Return other responses Y of some rows, missing wherever those of the panel are."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
+from mcode.errors import InputError
 from mcode.models import parents as see
 from mcode.models.arborescence import best_arborescence
 from mcode.models.conditional import ConditionalModel
@@ -56,6 +57,12 @@ class TreeRelevance(ConditionalModel):
         self.random_state = random_state
 
     def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents:
+        if self.n_values_ is not None:
+            raise InputError(
+                "Y",
+                "some of its responses have more than two values",
+                "a tree is found among responses of two values; take the model dbr, chain, br or chain-ensemble",
+            )
         if fold_of_row is None:
             fold_of_row = stratified_folds(Y, self.folds, np.random.default_rng(self.random_state))
         alone, _ = super()._learner().cross_fit(X, Y, see.none(Y.shape[1]), fold_of_row, final=False)

@@ -14,6 +14,7 @@ from mcode.models import parents as see
 from mcode.models.conditional import ConditionalModel, DependentRelevance
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.folds import stratified_folds
+from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import Conditionals, CrossFit, Learner
 
 
@@ -58,16 +59,24 @@ class TrimmedModel(ConditionalModel):
         self.folds = folds
         self.random_state = random_state
 
-    def fit(self, X: TableLike, Y: TableLike) -> Self:
+    def fit(self, X: TableLike, Y: TableLike, *, n_values: NumberOfValues = None) -> Self:
         """Fit twice on context X of shape (n, m) and responses Y of shape (n, d)."""
-        features, codes = self._encode(X, Y)
+        features, codes = self._encode(X, Y, n_values)
         folds = stratified_folds(codes, self.folds, np.random.default_rng(self.random_state))
         self._finish(features, self._trim(features, codes, folds), None, final=True)
         return self
 
-    def cross_fit(self, X: TableLike, Y: TableLike, fold_of_row: NDArray[np.intp], *, final: bool = True) -> CrossFit:
+    def cross_fit(
+        self,
+        X: TableLike,
+        Y: TableLike,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool = True,
+        n_values: NumberOfValues = None,
+    ) -> CrossFit:
         """Fit every fold twice, and all rows as well where `final` asks for it."""
-        features, codes = self._encode(X, Y)
+        features, codes = self._encode(X, Y, n_values)
         folds = np.asarray(fold_of_row)
         cross = self._finish(features, self._trim(features, codes, folds), folds, final=final)
         assert cross is not None
@@ -77,25 +86,25 @@ class TrimmedModel(ConditionalModel):
         if not (isinstance(self.share, float | int) and 0 <= self.share < 0.5):
             raise ParameterError("share", self.share, "a number from 0 to below 0.5")
         first = self._fresh()
-        cross = first.cross_fit(X, Y, fold_of_row, final=False)
+        cross = first.cross_fit(X, Y, fold_of_row, final=False, n_values=self.n_values_)
         improbable: Floats = -cross.log_proba(X, np.where(Y == MISSING, 0, Y).astype(np.uint8))
         improbable[Y == MISSING] = 0.0
         worst = improbable.argmax(axis=1)
         rows = np.argsort(-improbable.max(axis=1), kind="stable")[: round(self.share * len(Y))]
         self.trimmed_ = np.zeros(Y.shape, bool)
         self.trimmed_[rows, worst[rows]] = True
-        # A response must keep both of its values: a rare one would lose all it is learned from.
+        # A response must keep all of its values: a rare one would lose all it is learned from.
         for j in range(Y.shape[1]):
             left = Y[~self.trimmed_[:, j], j]
-            if len(np.unique(left[left != MISSING])) < 2:
+            if len(np.setdiff1d(Y[:, j], left)) or len(np.unique(left[left != MISSING])) < 2:
                 self.trimmed_[:, j] = False
         return np.where(self.trimmed_, MISSING, Y).astype(np.uint8)
 
     def _finish(self, X: Matrix, Y: Codes, folds: NDArray[np.intp] | None, *, final: bool) -> CrossFit | None:
         self.model_ = self._fresh()
-        cross = None if folds is None else self.model_.cross_fit(X, Y, folds, final=final)
+        cross = None if folds is None else self.model_.cross_fit(X, Y, folds, final=final, n_values=self.n_values_)
         if folds is None:
-            self.model_.fit(X, Y)
+            self.model_.fit(X, Y, n_values=self.n_values_)
         self.parents_, self.conditionals_ = self.model_.parents_, self.model_.conditionals_
         return cross
 

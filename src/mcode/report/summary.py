@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats
 from mcode.detector import Audit
+from mcode.models.encoding import MISSING
 from mcode.report.histogram import Histogram
 
 CutKind = Literal["fdr", "top", "rate"]
@@ -41,7 +42,7 @@ class ResponseHealth:
     Attributes
     ----------
     name : str
-    present : float, share of the rows that have it
+    present : float, share of the rows that have it; of a response with several values, share of the commonest
     predictable : float
         Share of the uncertainty about the response that context and other responses remove: 1 - mean(-log rho) / the
         entropy of its base rate, at least 0. 1 = fully determined, 0 = no better than the base rate.
@@ -50,6 +51,7 @@ class ResponseHealth:
     reliable : float or None
         Where the model expects the other value, how likely that value is really wrong, on average: how far an alarm of
         this response can be trusted. None where the model never disagrees.
+    n_values : int, how many values it has
     """
 
     name: str
@@ -58,6 +60,7 @@ class ResponseHealth:
     suspicious: float
     flagged: int
     reliable: float | None
+    n_values: int = 2
 
 
 @dataclass(frozen=True)
@@ -132,10 +135,19 @@ def summarise(
 
 
 def _health(found: Audit, names: Sequence[str], first_named: Sequence[str]) -> tuple[ResponseHealth, ...]:
+    n_values = found.encoding.n_values
     present = np.asarray(found.codes.mean(axis=0), dtype=np.float64)
     suspicious = found.response_error_probability.sum(axis=0)
     predictable = predictability(found.rho, present)
     disagree = found.rho < 0.5
+    for j in (j for j, k in enumerate(n_values) if k > 2):
+        codes = found.codes[found.codes[:, j] != MISSING, j]
+        share = np.bincount(codes, minlength=n_values[j]) / max(1, len(codes))
+        entropy = -(share * np.log(np.maximum(share, 1e-300))).sum()
+        surprise = -np.log(np.maximum(found.rho[:, j], 1e-300)).mean()
+        present[j], predictable[j] = share.max(), np.clip(1.0 - surprise / max(entropy, 1e-9), 0.0, 1.0)
+    if max(n_values) > 2:
+        disagree = found.expected(np.arange(len(found.codes))) != found.codes
     wrong = np.where(disagree, found.response_error_probability, 0.0).sum(axis=0)
     times = disagree.sum(axis=0)
     return tuple(
@@ -146,6 +158,7 @@ def _health(found: Audit, names: Sequence[str], first_named: Sequence[str]) -> t
             suspicious=float(suspicious[j]),
             flagged=sum(name == names[int(j)] for name in first_named),
             reliable=float(wrong[j] / times[j]) if times[j] else None,
+            n_values=n_values[int(j)],
         )
         for j in np.argsort(-suspicious, kind="stable")
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mcode.detector import Audit
 from mcode.explain.finding import Finding, Value
+from mcode.models.indicators import several
 
 COLUMNS = (
     "rank",
@@ -65,14 +66,17 @@ def ranked_table(
 ) -> Table:
     """Return all rows of an audit, most suspicious first; those explained by `findings` have a sentence.
 
-    A row without a finding names the response that is most likely wrong. `written` says how the codes 0 and 1 of each
+    A row without a finding names the response that is most likely wrong. `written` says how the codes of each
     response are written.
     """
     rows = found.ranking
     worst = found.response_error_probability[rows].argmax(axis=1)
     code = found.codes[rows, worst]
     rho = found.rho[rows, worst]
-    expected = np.where(rho < 0.5, 1 - code, code)
+    if several(found.encoding.n_values) is None:
+        expected = np.where(rho < 0.5, 1 - code, code)
+    else:
+        expected = found.expected(rows)[np.arange(len(rows)), worst]
     table: Table = {
         id_column(id_name): [_plain(value) for value in row_ids[rows].tolist()],
         "rank": list(range(1, len(rows) + 1)),

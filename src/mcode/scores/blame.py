@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against, log_sum_exp
 from mcode.models.panel import Panel
-from mcode.scores.row_features import spread
+from mcode.scores.row_features import presence, spread
 from mcode.solvers.kernels import log_likelihood
 from mcode.solvers.threads import run_all
 
@@ -37,9 +37,10 @@ def cell_features(panel: Panel, base_rate: Floats) -> Floats:
 
 
 def _features_one_by_one(panel: Panel, base_rate: Floats) -> list[Floats]:
-    present = panel.Y.astype(np.float64)
-    odds = [log_odds_against(panel.views[view]) for view in ("model", "chain", "br", "prior")]
-    base = np.broadcast_to(np.log(base_rate) - np.log1p(-base_rate), present.shape)
+    codes, rate = presence(panel, base_rate)
+    present = codes.astype(np.float64)
+    odds = [log_odds_against(panel.views[view], panel.n_values) for view in ("model", "chain", "br", "prior")]
+    base = np.broadcast_to(np.log(rate) - np.log1p(-rate), present.shape)
     return [*odds, present, base, present * odds[0], present * base]
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats
 from mcode._progress import advance
-from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Swap, log_sum_exp
+from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Swap, corrupted_by, log_sum_exp
 from mcode.errors import InputError
 from mcode.models.encoding import MISSING
 from mcode.models.panel import Panel, Reread
@@ -100,13 +100,13 @@ class LearnedScore(BaseEstimator):
         n = len(panel.Y)
         if fold_of_row is None:
             fold_of_row = rng.permutation(n) % min(5, n)
-        self.base_rate_ = smoothed_base_rate(panel.Y)
+        self.base_rate_ = smoothed_base_rate(panel.Y, panel.n_values)
         rows = np.sort(rng.permutation(n)[: self.max_rows])
         clean = row_features(panel, self.base_rate_)
         corrupted, cells, possible = [], [], []
         for h, kind in enumerate(kinds):
             advance("learn what errors look like", h, len(kinds))
-            Y = panel.only_known(kind.corrupt(panel.Y, rng)[rows], rows)
+            Y = panel.only_known(corrupted_by(kind, panel.Y, rng, panel.n_values)[rows], rows)
             wrong = (panel.Y[rows] != Y) & (Y != MISSING)
             changed = np.flatnonzero(wrong.any(axis=1))
             if not len(changed):

@@ -69,24 +69,25 @@ class NoiseScore(BaseEstimator):
     def outlier_score(self, M: TableLike) -> Floats:
         """Return the log likelihood ratio of each row of a matrix of rho, or of a `Panel`."""
         check_is_fitted(self, "kinds_")
-        views = self._views(M)
-        return log_sum_exp(np.column_stack([kind.log_ratio(views) for kind in self.kinds_]) + np.log(self.shares_))
+        views, values = self._views(M), _values(M)
+        ratios = [kind.log_ratio(views, *values) for kind in self.kinds_]
+        return log_sum_exp(np.column_stack(ratios) + np.log(self.shares_))
 
     def log_likelihood_ratio(self, M: TableLike) -> Floats:
         """Return the score with every kind normalised to a probability: what an error probability is made of."""
-        return log_sum_exp(self._log_ratios(self._views(M)))
+        return log_sum_exp(self._log_ratios(self._views(M), _values(M)))
 
     def response_blame(self, M: TableLike) -> Floats:
         """Return P(response j is wrong | an error happened in the row), shape (n, d)."""
-        views = self._views(M)
-        ratios = self._log_ratios(views)
+        views, values = self._views(M), _values(M)
+        ratios = self._log_ratios(views, values)
         posterior = np.exp(ratios - log_sum_exp(ratios)[:, None])
-        blame = [posterior[:, [h]] * kind.share_of_blame(views) for h, kind in enumerate(self.kinds_)]
+        blame = [posterior[:, [h]] * kind.share_of_blame(views, *values) for h, kind in enumerate(self.kinds_)]
         return np.asarray(np.sum(blame, axis=0))
 
-    def _log_ratios(self, views: Views) -> Floats:
+    def _log_ratios(self, views: Views, values: tuple[tuple[int, ...], ...]) -> Floats:
         d = views["model"].shape[1]
-        ratios = [kind.log_ratio(views) + kind.log_normaliser(d) for kind in self.kinds_]
+        ratios = [kind.log_ratio(views, *values) + kind.log_normaliser(d) for kind in self.kinds_]
         return np.column_stack(ratios) + np.log(self.shares_)
 
     def _views(self, M: Any) -> Views:
@@ -103,3 +104,8 @@ class NoiseScore(BaseEstimator):
         if ((rho <= 0) | (rho > 1)).any():
             raise InputError("M", "it holds values outside (0, 1]", "give probabilities of the observed responses")
         return {"model": np.log(rho.astype(np.float64))}
+
+
+def _values(M: Any) -> tuple[tuple[int, ...], ...]:
+    """Return what a kind is told of the numbers of values: nothing where every response has two."""
+    return (M.n_values,) if isinstance(M, Panel) and M.n_values is not None else ()

@@ -71,9 +71,17 @@ class ReliabilityScore(BaseEstimator):
             raise InputError("M", "it is a plain matrix", "this score needs a Panel; use it inside MCODE or audit")
         if not (isinstance(self.neighbours, int | np.integer) and self.neighbours >= 1):
             raise ParameterError("neighbours", self.neighbours, "a whole number of at least 1")
+        if panel.n_values is not None and self.scope == "local":
+            raise InputError(
+                "Y", "some of its responses have more than two values", "local weights need two; take scope='global'"
+            )
         present = panel.Y.astype(np.float64)
         self.left_ = (1.0 - panel.rho) ** 2
         self.there_ = (present - present.mean(axis=0)) ** 2
+        for j, k in enumerate(panel.n_values or ()):
+            if k > 2:  # what is left to explain where the shares of the values are all that is known
+                share = np.bincount(panel.Y[:, j], minlength=k) / len(present)
+                self.there_[:, j] = (1.0 - share[panel.Y[:, j]]) ** 2
         self.reliability_ = _quality(self.left_.sum(axis=0), self.there_.sum(axis=0))
         if self.scope == "local":
             self.search_ = NearestNeighbors(n_neighbors=min(self.neighbours, len(present)), algorithm="brute").fit(

@@ -11,6 +11,7 @@ from numba import njit
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against
 from mcode.models.encoding import Codes
+from mcode.models.indicators import NumberOfValues
 from mcode.models.panel import Panel
 from mcode.solvers.threads import run_all
 
@@ -63,28 +64,44 @@ def row_features(panel: Panel, base_rate: Floats) -> Floats:
     Parameters
     ----------
     panel : Panel with the views "model", "chain", "br" and "prior"
-    base_rate : (d,) array, how often each response is present
+    base_rate : what `smoothed_base_rate` returned for the reference rows
     """
+    present, base = presence(panel, base_rate)
     n = len(panel.Y)
     out = np.empty((n, len(NAMES)))
     width = len(PER_VIEW)
 
     def summarise(start: int, v: int, view: str) -> None:
         rows = slice(start, start + ROWS_AT_ONCE)
-        _summarise(panel.views[view][rows], panel.Y[rows], out[rows, v * width : (v + 1) * width])
+        _summarise(panel.views[view][rows], present[rows], out[rows, v * width : (v + 1) * width])
 
     starts = range(0, n, ROWS_AT_ONCE)
     run_all([partial(summarise, start, v, view) for start in starts for v, view in enumerate(LOOKED_AT)])
     summaries = len(LOOKED_AT) * width
-    out[:, summaries : summaries + len(OVERALL)] = _overall(panel, base_rate)
-    out[:, summaries + len(OVERALL) :] = _most_suspicious(panel, base_rate)
+    out[:, summaries : summaries + len(OVERALL)] = _overall(panel, present, base)
+    out[:, summaries + len(OVERALL) :] = _most_suspicious(panel, present, base)
     return out
 
 
-def _overall(panel: Panel, base_rate: Floats) -> Floats:
+def presence(panel: Panel, base_rate: Floats) -> tuple[Codes, Floats]:
+    """Return which responses are present, (n, d), and how often each is, (d,).
+
+    A response with several values is always present, and as often as its recorded value occurs: rates are (n, d) then.
+    """
+    if panel.n_values is None:
+        return panel.Y, base_rate
+    several = np.asarray(panel.n_values) > 2
+    recorded = base_rate[panel.Y, np.arange(panel.Y.shape[1])]
+    return np.where(several, 1, panel.Y).astype(np.uint8), np.where(several, recorded, base_rate[1])
+
+
+def _overall(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
     total = {name: view.sum(axis=1) for name, view in panel.views.items()}
-    present = panel.Y.astype(np.float64)
-    surprise = present @ -np.log(base_rate) + (1.0 - present) @ -np.log1p(-base_rate)
+    present = codes.astype(np.float64)
+    if base_rate.ndim == 1:
+        surprise = present @ -np.log(base_rate) + (1.0 - present) @ -np.log1p(-base_rate)
+    else:
+        surprise = -np.where(codes == 1, np.log(base_rate), np.log1p(-base_rate)).sum(axis=1)
     return np.column_stack(
         [
             total["prior"],
@@ -98,12 +115,13 @@ def _overall(panel: Panel, base_rate: Floats) -> Floats:
     )
 
 
-def _most_suspicious(panel: Panel, base_rate: Floats) -> Floats:
+def _most_suspicious(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
     """Return what is known of the response that the detector's own model believes least."""
     cell = np.arange(len(panel.Y)), panel.views["model"].argmin(axis=1)
-    present = panel.Y[cell].astype(np.float64)
-    log_odds = {name: log_odds_against(view[cell]) for name, view in panel.views.items()}
-    base = (np.log(base_rate) - np.log1p(-base_rate))[cell[1]]
+    present = codes[cell].astype(np.float64)
+    many = None if panel.n_values is None else np.asarray(panel.n_values)[cell[1]]
+    log_odds = {name: log_odds_against(view[cell], many) for name, view in panel.views.items()}
+    base = (np.log(base_rate) - np.log1p(-base_rate))[cell[1] if base_rate.ndim == 1 else cell]
     return np.column_stack(
         [
             present,
@@ -118,15 +136,20 @@ def _most_suspicious(panel: Panel, base_rate: Floats) -> Floats:
     )
 
 
-def smoothed_base_rate(Y: Codes) -> Floats:
+def smoothed_base_rate(Y: Codes, n_values: NumberOfValues = None) -> Floats:
     """Return how often each response is present, never 0 or 1, shape (d,).
+
+    Where some have several values: how often each value occurs, shape (largest number of values, d).
 
     Examples
     --------
     >>> smoothed_base_rate(np.array([[0], [0], [1]], dtype=np.uint8))
     array([0.375])
     """
-    return np.asarray((Y.sum(axis=0, dtype=np.float64) + 0.5) / (len(Y) + 1.0))
+    if n_values is None:
+        return np.asarray((Y.sum(axis=0, dtype=np.float64) + 0.5) / (len(Y) + 1.0))
+    counts = np.array([np.equal(Y, value).sum(axis=0) for value in range(max(n_values))], dtype=np.float64)
+    return np.asarray((counts + 1.0 / np.asarray(n_values)) / (len(Y) + 1.0))
 
 
 def spread(F: Floats) -> Floats:

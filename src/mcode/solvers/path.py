@@ -7,6 +7,7 @@ logits, coefficients of every fold) is what a cross-fitted audit needs, so nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
-from mcode.solvers.design import DenseDesign, Rotation, as_design, stack
+from mcode.solvers.design import DenseDesign, Design, Rotation, as_design, stack
 from mcode.solvers.memory import columns_of, empty
 from mcode.solvers.newton import LANES, Solution, minimise
 from mcode.solvers.objective import LogisticObjective, losses
+from mcode.solvers.softmax import SoftmaxObjective, log_of_sum, logits, softmax_losses
 from mcode.solvers.threads import n_threads, run_all
 
 Array = NDArray[Any]
@@ -52,11 +54,14 @@ class Task:
     X : (n, m) matrix of context features
     parents : (n, k) array of 0 and 1
         Responses that serve as inputs; k = 0 when no column uses any.
-    target : (n, b) array of 0 and 1
+    target : (n, b) array of 0 and 1, or of codes below `n_values`
     free : (k, b) boolean array
         Which parents each column may use.
     weight : (n, b) array or None
         Row weights of each column.
+    n_values : int
+        How many values every target has. With more than two, a column of coefficients is that of a whole response: all
+        coefficients of [X | parents | 1], each for all values (`softmax.SoftmaxObjective`).
     """
 
     X: Matrix
@@ -64,6 +69,7 @@ class Task:
     target: Array
     free: NDArray[np.bool_]
     weight: Array | None = None
+    n_values: int = 2
 
     @property
     def n_columns(self) -> int:
@@ -73,7 +79,7 @@ class Task:
     def rows(self, some: Columns) -> Task:
         """Return the same task on some of the rows."""
         weight = None if self.weight is None else self.weight[some]
-        return Task(self.X[some], self.parents[some], self.target[some], self.free, weight)
+        return Task(self.X[some], self.parents[some], self.target[some], self.free, weight, self.n_values)
 
 
 class Fit:
@@ -90,6 +96,8 @@ class Fit:
         Smoothed share of ones, (ones + 1/2) / (rows + 1).
     """
 
+    _lanes = LANES
+
     def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
         X = task.X[rows]
         self._rotation = Rotation.of(X)
@@ -101,6 +109,9 @@ class Fit:
         self._m = X.shape[1]
         self._m_narrow = self._design.shape[1] - task.parents.shape[1] - 1
         self._scale = np.full(task.n_columns, np.nan)
+        self._measure()
+
+    def _measure(self) -> None:
         total, ones = self._count()
         self.varies = (ones > 0) & (ones < total)
         self.base_rate = (ones + 0.5) / (total + 1.0)
@@ -154,7 +165,7 @@ class Fit:
     def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats) -> Solution:
         """Fit a block of columns, each with its own penalty and tolerance, from `start` or from the base rate."""
         b = len(columns)
-        padded = np.resize(columns, -(-b // LANES) * LANES)  # whole lanes, by repeating columns
+        padded = np.resize(columns, -(-b // self._lanes) * self._lanes)  # whole lanes, by repeating columns
         again = np.arange(len(padded)) % b
         objective = self._objective(padded, penalty[again])
         unknown = np.isnan(self._scale[columns]).any()
@@ -191,6 +202,94 @@ class Fit:
             return W
         return np.concatenate([self._rotation.basis @ W[: self._m_narrow], W[self._m_narrow :]]).astype(self._dtype)
 
+    def losses(self, design: Design, W: Array, columns: Columns, target: Array) -> Array:
+        """Return the loss of any rows, given by their design and target, for some columns with coefficients W."""
+        eta = empty((len(target), len(columns)), W.dtype)
+        design.product(np.ascontiguousarray(W), eta)
+        return losses(eta, columns_of(target, columns, W.dtype))
+
+
+class SoftmaxFit(Fit):
+    """The same for responses with several values: a column holds all coefficients of a response.
+
+    Attributes
+    ----------
+    varies : (b,) boolean array, which responses have two values or more in these rows
+    base_rate : (K, b) array, smoothed share of each value; with one value only that is all there is to predict by
+    seen : (K, b) boolean array, which values occur in these rows
+    """
+
+    _lanes = 1  # a response fills several columns by itself
+
+    def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
+        self._n_values = task.n_values
+        super().__init__(task, rows, dtype)
+
+    def _measure(self) -> None:
+        weight = np.ones(self._target.shape) if self._weight is None else self._weight
+        counts = np.array(
+            [np.where(self._target == k, weight, 0).sum(axis=0, dtype=np.float64) for k in range(self._n_values)]
+        )
+        self.seen = counts > 0
+        self.varies = self.seen.sum(axis=0) > 1
+        self._total = counts.sum(axis=0)
+        self._ones = self._total - counts.max(axis=0)  # what is left to tell from the commonest value
+        self.base_rate = (counts + 1.0 / self._n_values) / (self._total + 1.0)
+
+    def constant(self, columns: Columns) -> Array:
+        """Return coefficients that predict the base rates of some responses."""
+        W = np.zeros((self._design.shape[1] * self._n_values, len(columns)), self._dtype)
+        W[-self._n_values :] = self._intercept(columns)
+        return W
+
+    def _intercept(self, columns: Columns) -> Floats:
+        return np.asarray(np.log(self.base_rate[:, columns]))
+
+    @property
+    def _block_width(self) -> int:
+        return max(1, super()._block_width // self._n_values)
+
+    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats) -> Solution:
+        """Fit a block of responses; a value that no row has gets its base rate on an average row."""
+        solution = super().solve(columns, penalty, start, tolerance)
+        seen = self.seen[:, columns]
+        if not seen.all():
+            level = log_of_sum(logits(self._design, solution.W, seen)).mean(axis=0)
+            unseen = np.log(self.base_rate[:, columns]) + level
+            last = solution.W[-self._n_values :]
+            last[~seen] = unseen[~seen]
+        return solution
+
+    def _objective(self, columns: Columns, penalty: Floats) -> SoftmaxObjective:  # type: ignore[override]
+        free = np.ascontiguousarray(self._free[:, columns])
+        weight = None if self._weight is None else self._weight[:, columns].astype(self._dtype)
+        target = np.ascontiguousarray(self._target[:, columns])
+        seen = self.seen[:, columns]
+        return SoftmaxObjective(self._design, target, seen, penalty.astype(self._dtype), free, weight)
+
+    def narrow(self, W: Array) -> Array:
+        """Return coefficients of the task's coordinates in these."""
+        return self._of_values(super().narrow, W)
+
+    def widen(self, W: Array) -> Array:
+        """Return coefficients of these coordinates in the task's."""
+        return self._of_values(super().widen, W)
+
+    def _of_values(self, change: Callable[[Array], Array], W: Array) -> Array:
+        b = W.shape[1]
+        flat = np.ascontiguousarray(W).reshape(-1, self._n_values * b)
+        return np.ascontiguousarray(change(flat)).reshape(-1, b)
+
+    def losses(self, design: Design, W: Array, columns: Columns, target: Array) -> Array:
+        """Return the loss of any rows, given by their design and target, for some responses with coefficients W."""
+        everything = np.ones((self._n_values, len(columns)), bool)
+        return softmax_losses(logits(design, W, everything), target[:, columns]).astype(W.dtype)
+
+
+def fit_of(task: Task, rows: Columns | slice, dtype: Any) -> Fit:
+    """Return the fit of a task's kind on some of its rows."""
+    return (Fit if task.n_values == 2 else SoftmaxFit)(task, rows, dtype)
+
 
 def search_tolerance(ones: Floats, penalty: float) -> Floats:
     """Return how exact the search needs columns with so many ones.
@@ -213,11 +312,13 @@ def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float) 
     float32 goes as far as its rounding allows; float64 finishes the columns that are not at `tolerance` by then.
     """
     everything = np.arange(task.n_columns)
-    rough = _fit_all(Fit(task, slice(None), np.float32), everything, penalty, start, max(tolerance, SINGLE_TOLERANCE))
+    rough = _fit_all(
+        fit_of(task, slice(None), np.float32), everything, penalty, start, max(tolerance, SINGLE_TOLERANCE)
+    )
     left = everything if tolerance < SINGLE_TOLERANCE else np.flatnonzero(~rough.converged)
     if not len(left):
         return rough
-    fine = _fit_all(Fit(task, slice(None), np.float64), left, penalty, rough.W[:, left], tolerance)
+    fine = _fit_all(fit_of(task, slice(None), np.float64), left, penalty, rough.W[:, left], tolerance)
     W, n_iter, norm, converged = rough.W.astype(np.float64), rough.n_iter, rough.gradient_norm, rough.converged
     W[:, left], norm[left], converged[left] = fine.W, fine.gradient_norm, fine.converged
     n_iter[left] += fine.n_iter
@@ -249,7 +350,7 @@ class Fold:
 
     def __init__(self, task: Task, held_out: NDArray[np.bool_], dtype: Any) -> None:
         self.rows = np.flatnonzero(held_out)
-        self.fit = Fit(task, np.flatnonzero(~held_out), dtype)
+        self.fit = fit_of(task, np.flatnonzero(~held_out), dtype)
         self.W = self.fit.constant(np.arange(task.n_columns))
         self._design = as_design(self.fit.stack(task.X[self.rows], task.parents[self.rows]))
         self._target = task.target[self.rows]
@@ -261,9 +362,7 @@ class Fold:
 
     def losses(self, columns: Columns, W: Array) -> Array:
         """Return the loss of every held-out row for some columns with coefficients W."""
-        eta = empty((len(self.rows), len(columns)), W.dtype)
-        self._design.product(np.ascontiguousarray(W), eta)
-        loss = losses(eta, columns_of(self._target, columns, W.dtype))
+        loss = self.fit.losses(self._design, W, columns, self._target)
         return loss if self._weight is None else loss * self._weight[:, columns].astype(W.dtype)
 
 

@@ -13,8 +13,10 @@ from sklearn.base import clone
 
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
+from mcode.models.categorical import likeliest_values
 from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
 from mcode.models.encoding import MISSING, Codes
+from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import Conditionals, CrossFit
 from mcode.models.missing import fill, has_missing
 from mcode.models.panel import Panel
@@ -39,11 +41,15 @@ class RhoSpace:
     """The transformation by one conditional model, and by companions of it where a score asks for them.
 
     Companions ("br", "chain", "prior") take over the penalties that were found for the model itself, so they cost one
-    fit each and no search.
+    fit each and no search. `n_values` is how many values each response has, None where all have two.
     """
 
-    def __init__(self, model: ConditionalModel, companions: tuple[str, ...] = ()) -> None:
-        self.model, self.companions = model, companions
+    n_values: NumberOfValues = None
+
+    def __init__(
+        self, model: ConditionalModel, companions: tuple[str, ...] = (), n_values: NumberOfValues = None
+    ) -> None:
+        self.model, self.companions, self.n_values = model, companions, n_values
 
     def fit(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None, *, final: bool) -> Self:
         """Fit the model and its companions, on folds where they are given and on all rows where `final` asks."""
@@ -59,9 +65,10 @@ class RhoSpace:
     def _fit_one(self, name: str, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None, final: bool) -> None:
         context = _context(name, X)
         if fold_of_row is None:
-            self.models[name].fit(context, Y)
+            self.models[name].fit(context, Y, n_values=self.n_values)
         else:
-            self.cross[name] = self.models[name].cross_fit(context, Y, fold_of_row, final=final)
+            model, n_values = self.models[name], self.n_values
+            self.cross[name] = model.cross_fit(context, Y, fold_of_row, final=final, n_values=n_values)
 
     def _companion(self, name: str) -> ConditionalModel:
         main = self.models["model"]
@@ -72,13 +79,13 @@ class RhoSpace:
         """Look at any rows through the models fitted on all training rows."""
         filled = fill(_fitted(self.models["model"]), X, Y)
         views = {name: _fitted(model).log_proba(_context(name, X), filled) for name, model in self.models.items()}
-        return _panel(Y, filled, views)
+        return _panel(Y, filled, views, self.n_values)
 
     def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
         """Look at training rows (all, or `rows` of them), with responses Y, through models that never saw them."""
         filled = self.filled(X, Y, rows)
         views = {name: cross.log_proba(_context(name, X), filled, rows) for name, cross in self.cross.items()}
-        return _panel(Y, filled, views)
+        return _panel(Y, filled, views, self.n_values)
 
     def filled(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Codes:
         """Return the responses of training rows, missing ones at their most likely value by models that saw others."""
@@ -91,15 +98,29 @@ class RhoSpace:
             out[mine] = fill(conditionals, X[mine], Y[mine])
         return out
 
+    def expected(self, X: Matrix, Y: Codes) -> Codes:
+        """Return the likeliest value of each response of any rows, given all else, by models fitted on all rows."""
+        fitted = _fitted(self.models["model"])
+        return likeliest_values(fitted, X, fill(fitted, X, Y))
 
-def _panel(Y: Codes, filled: Codes, views: dict[str, Floats]) -> Panel:
+    def likeliest(self, X: Matrix, Y: Codes, rows: NDArray[np.intp]) -> Codes:
+        """Return the likeliest value of each response of training rows, by models that never saw them."""
+        filled, out = self.filled(X, Y, rows), np.empty_like(Y)
+        cross = self.cross["model"]
+        for f, conditionals in enumerate(cross.folds):
+            mine = np.flatnonzero(cross.fold_of_row[rows] == f)
+            out[mine] = likeliest_values(conditionals, X[mine], filled[mine])
+        return out
+
+
+def _panel(Y: Codes, filled: Codes, views: dict[str, Floats], n_values: NumberOfValues) -> Panel:
     """Return what is seen; a missing cell is certain, so that it adds nothing."""
     known = None if filled is Y else Y != MISSING
     for view in views.values():
         if known is not None:
             view[~known] = 0.0
         floored(view)
-    return Panel(filled, views, known)
+    return Panel(filled, views, known, n_values)
 
 
 def _fitted(model: ConditionalModel) -> Conditionals:

@@ -27,7 +27,7 @@ def changes_of(project: Project) -> Changes:
     with project.database.read() as connection:
         for row, response, after in connection.execute(select(c.row, c.response, c.after)):
             cells.setdefault(row, {})[about.names[response]] = after
-    values = {name: (choices[0], choices[1]) for name, choices in zip(about.names, about.choices, strict=True)}
+    values = dict(zip(about.names, about.choices, strict=True))
     return Changes(cells, values, reading.get("tags_column"), reading.get("separator", ";"))
 
 

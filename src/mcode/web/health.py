@@ -45,6 +45,7 @@ def _health(text: str) -> dict[str, Any]:
         "flagged": 0,
         "reliable": None,
         "likely": [],
+        "n_values": 2,
     }
     return known | {name: value for name, value in json.loads(text).items() if name != "name"}
 

@@ -131,9 +131,9 @@ def _confusions(found: Audit) -> Iterator[dict[str, Any]]:
     """Yield how often one response is expected where another one is recorded against expectation.
 
     "instead": this one is expected and absent, the other is present and not expected; "together": both are expected
-    and absent.
+    and absent. A response with several values is neither present nor absent.
     """
-    unlikely = found.rho < 0.5
+    unlikely = (found.rho < 0.5) & (np.asarray(found.encoding.n_values) == 2)
     missing = sp.csr_matrix((unlikely & (found.codes == 0)).astype(np.int32))
     extra = sp.csr_matrix((unlikely & (found.codes == 1)).astype(np.int32))
     for how, counts in (("instead", missing.T @ extra), ("together", missing.T @ missing)):
