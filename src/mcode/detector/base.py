@@ -104,12 +104,15 @@ class DetectorBase(BaseEstimator, ABC):
         scores = self.outlier_score(X, Y) if self.reference_score_ is None else self.reference_score_
         return np.where(own_p_value(scores) <= self.alarm_rate, -1, 1)
 
-    def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
-        """Check parameters and training rows, and remember what they look like."""
+    def _check_parameters(self) -> None:
         if self.reference not in REFERENCES:
             raise UnknownNameError("reference", self.reference, REFERENCES, or_instance=False)
         if not is_share(self.alarm_rate):
             raise ParameterError("alarm_rate", self.alarm_rate, "a number between 0 and 1")
+
+    def _open(self, X: TableLike, Y: TableLike) -> tuple[Matrix, Codes]:
+        """Check parameters and training rows, and remember what they look like."""
+        self._check_parameters()
         self.encoding_ = ResponseEncoding.of(Y)
         features, codes = self._known(check_rows(X, Y, self.encoding_))
         self.n_features_in_, self.n_responses_ = features.shape[1], codes.shape[1]

@@ -1,0 +1,118 @@
+"""The models of a detector, fitted on a table in partitions: what `mcode.spaces.rho.RhoSpace.fit` does in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mcode._progress import advance
+from mcode.distributed.cluster import Cluster
+from mcode.distributed.deal import Deal
+from mcode.distributed.logistic import fit_logistic
+from mcode.distributed.look import Known
+from mcode.distributed.table import Rows, Table
+from mcode.errors import ParameterError
+from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
+from mcode.models.learners import CrossFit
+from mcode.models.logistic import SEARCHED_TOLERANCE, BatchLogistic, LinearConditionals
+from mcode.spaces.rho import RhoSpace
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A table, what is known of it, and how its rows are dealt out.
+
+    Attributes
+    ----------
+    cluster : Cluster
+    table : Table
+    known : Known
+    deal : Deal
+    rows : Rows, a uniform sample
+    """
+
+    cluster: Cluster
+    table: Table
+    known: Known
+    deal: Deal
+    rows: Rows
+
+    @property
+    def fold_of_row(self) -> NDArray[np.intp]:
+        """The fold of each row of the sample."""
+        return self.deal.fold_of(self.rows.ids)
+
+
+def fit_space(
+    cast: Cast,
+    model: ConditionalModel,
+    companions: tuple[str, ...],
+    *,
+    folds: bool,
+    final: bool,
+    only: int | None = None,
+) -> RhoSpace:
+    """Fit the model and its companions on all rows of the table.
+
+    Parameters
+    ----------
+    cast : Cast
+    model : ConditionalModel whose learner is BatchLogistic
+    companions : names of the models that a score wants to see beside it
+    folds, final : whether the models of the folds, and those of all rows, are wanted
+    only : fold whose model stands for the one of all rows, or None
+    """
+    if type(model).cross_fit is not ConditionalModel.cross_fit:
+        raise ParameterError("model", model, "'dbr', 'chain', 'br' or 'tree' on tables in partitions")
+    space = RhoSpace(model, companions)
+    space.models, space.cross = {}, {}
+    main: LinearConditionals | None = None
+    for done, name in enumerate(("model", *companions)):
+        advance("fit the models", done, len(companions) + 1)
+        one = clone(model) if name == "model" else _companion(name, model, main)
+        learner = _learner(one)
+        describe(one, cast)
+        fitted = fit_logistic(
+            cast.cluster,
+            cast.table,
+            cast.known,
+            cast.deal,
+            learner,
+            one.parents_,
+            cast.rows,
+            tolerance=None if name == "model" else SEARCHED_TOLERANCE,  # nobody reads a companion's coefficients
+            context=name != "prior",
+            folds=folds,
+            final=final,
+        )
+        one.conditionals_ = fitted.final if only is None else fitted.folds[only]
+        main = main or fitted.final or fitted.folds[0]
+        space.models[name] = one
+        if folds and only is None:
+            space.cross[name] = CrossFit(cast.fold_of_row, fitted.folds)
+    advance("fit the models", len(companions) + 1, len(companions) + 1)
+    return space
+
+
+def describe(model: ConditionalModel, cast: Cast) -> None:
+    """Set what a fitted model says of itself. Parents that depend on the data are chosen on the sample."""
+    folds = cast.fold_of_row
+    model._open(cast.rows.X, cast.rows.Y, folds if folds.min() < folds.max() else None)
+    model.encoding_ = cast.known.encoding
+    model.one_valued_ = cast.known.one_valued
+
+
+def _learner(model: ConditionalModel) -> BatchLogistic:
+    learner = BatchLogistic() if model.learner is None else model.learner
+    if not isinstance(learner, BatchLogistic):
+        raise ParameterError("learner", learner, "BatchLogistic() on tables in partitions")
+    return learner
+
+
+def _companion(name: str, model: ConditionalModel, main: LinearConditionals | None) -> ConditionalModel:
+    """Return another model of the same rows, which takes over the penalties that were found for the first."""
+    learner = model.settled_learner(main)
+    return BinaryRelevance(learner) if name == "br" else ClassifierChain(learner=learner)
