@@ -9,6 +9,7 @@ import typer
 
 from mcode.cli import options as o
 from mcode.cli.auditing import Audited, run_audit, show, write_results
+from mcode.cli.cluster import audit_on_cluster
 from mcode.cli.console import FOUND, session
 from mcode.cli.cut import CutRequest
 from mcode.cli.reviewing import (
@@ -24,6 +25,7 @@ from mcode.cli.reviewing import (
 )
 from mcode.cli.writing import WRITERS, check_output
 from mcode.errors import ParameterError
+from mcode.models import as_model
 
 CUT = "The cut (one of them)"
 
@@ -59,6 +61,7 @@ def audit(
     score: o.Score = "learned",
     folds: o.AuditFolds = None,
     seed: o.Seed = 0,
+    cluster: o.Cluster = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -128,6 +131,18 @@ def audit(
     with session(quiet=quiet, as_json=json, debug=debug) as screen:
         request = CutRequest.of(fdr, top, rate)
         check_fail_above(fail_above)
+        if cluster is not None:
+            if report is not None or review:
+                raise ParameterError("--report and --review", "--cluster", "left out where --cluster is given")
+            how = {
+                "model": model if learner == "logistic" else as_model(model, learner),
+                "score": score,
+                "folds": folds,
+                "random_state": seed,
+            }
+            where = (file, labels, id, ignore, tags_column, separator, drop_missing_labels)
+            audit_on_cluster(screen, cluster, request, out, show_rows, fail_above, how, *where)
+            return
         check_output(out, inputs=(file,), suffixes=tuple(WRITERS))
         check_output(report, inputs=(file,), suffixes=(".html", ".htm"))
         if queue < 1:

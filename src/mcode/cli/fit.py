@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mcode.cli import options as o
+from mcode.cli.cluster import fit_on_cluster
 from mcode.cli.console import session
 from mcode.cli.model_file import facts_of, save_model
 from mcode.cli.writing import check_output
@@ -32,6 +33,7 @@ def fit(
     score: o.Score = "learned",
     folds: o.Folds = 5,
     seed: o.Seed = 0,
+    cluster: o.Cluster = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -44,15 +46,19 @@ def fit(
     """
     with session(quiet=quiet, as_json=json, debug=debug) as screen:
         check_output(out, inputs=(file,))
+        detector = MCODE(
+            model=model if learner == "logistic" else as_model(model, learner),
+            score=score,
+            folds=folds,
+            random_state=seed,
+        )
+        if cluster is not None:
+            where = (file, labels, id, ignore, tags_column, separator, drop_missing_labels)
+            fit_on_cluster(screen, cluster, detector, out, *where)
+            return
         with screen.progress():
             data = o.read_table(
                 file, labels, id, ignore, tags_column, separator, drop_missing_labels, max_values, encoding
-            )
-            detector = MCODE(
-                model=model if learner == "logistic" else as_model(model, learner),
-                score=score,
-                folds=folds,
-                random_state=seed,
             )
             detector.fit(data.X, named_responses(data))
             save_model(detector, data.schema, out)

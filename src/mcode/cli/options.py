@@ -104,6 +104,15 @@ AuditFolds = Annotated[
     typer.Option("--folds", metavar="N", help="Folds of the cross-fit: 5, or 3 for more than 50,000 rows."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the folds: the same seed, the same result.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Work on Dask: tcp://host:port of a scheduler, or local:N for N processes of this machine. FILE is then a "
+        "folder of Parquet files, and the result of audit and score is a folder.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON, and nothing else.", rich_help_panel=OUTPUT)
@@ -127,7 +136,7 @@ def read_table(
     """Read a file as its options ask."""
     return read(
         path,
-        labels=_label_argument(labels),
+        labels=label_argument(labels),
         id=id_name,
         ignore=split_names(ignore),
         tags_column=tags_column,
@@ -138,7 +147,8 @@ def read_table(
     )
 
 
-def _label_argument(labels: list[str] | None) -> Any:
+def label_argument(labels: list[str] | None) -> Any:
+    """Return the labels as `mcode.read` takes them: one XML file, or names and patterns."""
     if not labels:
         return None
     if any(label.lower().endswith(".xml") for label in labels):

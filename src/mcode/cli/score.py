@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mcode._optional import require
 from mcode.cli import options as o
 from mcode.cli.audit import check_fail_above
+from mcode.cli.cluster import score_on_cluster
 from mcode.cli.console import FOUND, session
 from mcode.cli.model_file import load_model
 from mcode.cli.scoring import score_part
@@ -40,6 +41,7 @@ def score(
         ),
     ] = 0.5,
     chunk: Annotated[int, typer.Option("--chunk", metavar="ROWS", help="Rows that are in memory together.")] = 50_000,
+    cluster: o.Cluster = None,
     drop_missing_labels: o.DropMissing = False,
     encoding: o.Encoding = "utf-8",
     fail_above: Annotated[
@@ -63,10 +65,13 @@ def score(
     Example: mcode score visits.mcode visits_today.csv -o scored.csv --fail-above 0.9
     """
     with session(quiet=quiet, as_json=json, debug=debug) as screen:
-        check_output(out, inputs=(model, file), suffixes=tuple(WRITERS))
         check_fail_above(fail_above)
         if not 0.0 <= explain_above <= 1.0:
             raise ParameterError("--explain-above", explain_above, "a probability, from 0 to 1")
+        if cluster is not None:
+            score_on_cluster(screen, cluster, model, file, out, explain_above, fail_above, drop_missing_labels)
+            return
+        check_output(out, inputs=(model, file), suffixes=tuple(WRITERS))
         with screen.progress():
             saved = load_model(model)
             parts = (
