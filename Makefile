@@ -31,6 +31,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/detection.py
 	$(BIN)/python benchmarks/scores.py
 	$(BIN)/python benchmarks/review.py
+	$(BIN)/python benchmarks/scale.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
