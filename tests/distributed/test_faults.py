@@ -1,5 +1,6 @@
 """What goes wrong on a cluster is either made good, or one sentence."""
 
+import gc
 import subprocess
 import sys
 import time
@@ -94,6 +95,12 @@ def test_a_scheduler_that_goes_away_is_one_sentence_and_no_result(tmp_path):
             if process is not None:
                 process.kill()
                 process.wait()
+
+
+def test_an_audit_holds_the_table_that_the_caller_no_longer_holds(client):
+    found = mcode.audit(*client.persist(parts()), model=MODEL, score="norm")
+    gc.collect()
+    assert found.rho.compute().shape == (900, 3)
 
 
 def test_a_cluster_that_lost_all_its_workers_is_one_sentence(monkeypatch):

@@ -204,6 +204,10 @@ def speaking(client: Client) -> Iterator[None]:
     except (FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError, OSError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise  # about a file, not about the network
+        if "lost dependencies" in str(error):
+            raise ClusterError(
+                "Partitions of the table that lay on the cluster are lost; make the table again and repeat the run."
+            ) from error
         where = client.scheduler.address if client.scheduler is not None else "its address"
         raise ClusterError(
             f"The Dask scheduler at {where} no longer answers; nothing was finished. Start it again and repeat the run."

@@ -60,6 +60,7 @@ class Table:
     n_features, n_responses : int
     encoding : ResponseEncoding where it is known before any row is read
     rereadable : whether tasks may read rows anew in every pass at little cost: files yes, Dask's blocks no
+    collections : what the sources were taken from; Dask drops blocks on the workers when nobody holds their collection
     """
 
     sources: Sequence[Source]
@@ -69,6 +70,7 @@ class Table:
     response_names: Sequence[str]
     encoding: ResponseEncoding | None = None
     rereadable: bool = False
+    collections: tuple[Any, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -144,7 +146,7 @@ def from_dask(cluster: Cluster, X: Any, Y: Any) -> Table:
     ]
     if not sources:
         raise InputError("X", "it has no rows", "at least one row is needed")
-    return Table(sources, [n for n in lengths if n], n_features, n_responses, names)
+    return Table(sources, [n for n in lengths if n], n_features, n_responses, names, collections=(X, Y))
 
 
 def _two_dimensional(table: Any, name: str) -> Any:
