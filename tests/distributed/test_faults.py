@@ -113,14 +113,6 @@ def test_a_cluster_that_lost_all_its_workers_is_one_sentence(monkeypatch):
         Cluster(client).gather([client.submit(abs, 1)], "wait")
 
 
-def test_no_scheduler_is_one_sentence():
-    with (
-        pytest.raises(ClusterError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"),
-        connect("tcp://127.0.0.1:9"),
-    ):
-        pass
-
-
 @pytest.mark.parametrize("name", ["local:0", "local:x", "ssh://a", "8786", ""])
 def test_a_cluster_that_is_none_is_refused(name):
     with pytest.raises(ParameterError, match="--cluster must be"), connect(name):
@@ -218,9 +210,18 @@ def test_tables_that_do_not_belong_together_are_refused():
         mcode.MCODE(MODEL, "norm").fit(dX[:3], dY[:3])
 
 
-def test_values_that_differ_between_partitions_are_refused():
+def test_values_that_differ_between_partitions_and_more_than_two_are_refused(tmp_path):
     X, Y, _ = wrong_table(300)
     texts = np.where(Y == 1, "yes", "no").astype(object)
     texts[200:, 1] = "maybe"
     with pytest.raises(InputError, match="two values"):
         mcode.MCODE(MODEL, "norm").fit(da.from_array(X, chunks=(150, 4)), da.from_array(texts, chunks=(150, 3)))
+    levels = Y.astype(int) + (X[:, :3] > 1)
+    with pytest.raises(InputError, match="two values"):
+        mcode.MCODE(MODEL, "norm").fit(da.from_array(X, chunks=(150, 4)), da.from_array(levels, chunks=(150, 3)))
+    folder, frame, _ = folder_of(tmp_path, 300, 1)
+    frame.assign(dx_a=np.array(["none", "mild", "severe"])[levels[:, 0]]).to_parquet(
+        folder / "part-0.parquet", index=False
+    )
+    with pytest.raises(InputError, match=r"column 'dx_a' has 3 values; .* use one column per value"):
+        fit_folder(mcode.MCODE(MODEL, "norm"), open_folder(folder, "dx_*"))

@@ -256,7 +256,7 @@ def audit(
     check_error_rate(error_rate)
     room = room_of(X)
     if room is not None:
-        options = {"model": model, "score": score, "folds": folds or 5, "error_rate": error_rate}
+        options = {"model": model, "score": score, "folds": folds, "error_rate": error_rate}
         elsewhere: Audit = room.audit(X, Y, **options, random_state=random_state)
         return elsewhere
     encoding = ResponseEncoding.of(Y)

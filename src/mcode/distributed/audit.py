@@ -24,6 +24,7 @@ from mcode.distributed.lines import Lines, merged
 from mcode.distributed.results import begin, discard, finish, write_part
 from mcode.distributed.table import Rows, Source, Table, as_part, from_dask, lazily
 from mcode.errors import InputError
+from mcode.models.folds import default_folds
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def audit(
     *,
     model: Any = "dbr",
     score: Any = "learned",
-    folds: int = 5,
+    folds: int | None = None,
     error_rate: Literal["auto"] | float = "auto",
     random_state: int = 0,
 ) -> DistributedAudit:
@@ -142,10 +143,11 @@ def audit(
 
 
 def audit_table(
-    cluster: Cluster, table: Table, model: Any, score: Any, folds: int, error_rate: Any, random_state: int
+    cluster: Cluster, table: Table, model: Any, score: Any, folds: int | None, error_rate: Any, random_state: int
 ) -> DistributedAudit:
     """Fit the models of all folds on a table, and everything that judges its rows."""
-    cast = meet(cluster, table, Deal(folds, random_state))
+    n_folds = default_folds(table.n_rows) if folds is None else folds
+    cast = meet(cluster, table, Deal(n_folds, random_state))
     return DistributedAudit(table, Auditor.of(cast, model, score, error_rate, random_state), cast.known.one_valued)
 
 
@@ -270,6 +272,6 @@ def audit_folder(folder: Folder, out: Any, *, fdr: float = 0.1, **options: Any) 
     fdr : float, default=0.1
     options : model, score, folds, error_rate, random_state, as of `mcode.audit`
     """
-    asked = {"model": "dbr", "score": "learned", "folds": 5, "error_rate": "auto", "random_state": 0, **options}
+    asked = {"model": "dbr", "score": "learned", "folds": None, "error_rate": "auto", "random_state": 0, **options}
     with current() as cluster:
         return write_audit(cluster, audit_table(cluster, folder.table, **asked), Path(out), "fdr", fdr).about

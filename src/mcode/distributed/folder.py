@@ -129,9 +129,10 @@ def columns_read(schema: Schema) -> list[str]:
 
 def encoding_of(schema: Schema) -> ResponseEncoding:
     """Return the values of the responses as `own_words.named_responses` writes them."""
-    d = len(schema.label_names)
-    both = np.repeat(np.array([[0], [1]], np.uint8), d, axis=1)
-    return ResponseEncoding.of(named_responses(Dataset(np.zeros((2, 1)), both, np.arange(2), schema)))
+    n_values = np.array([len(values) for values in schema.label_values])
+    codes = np.minimum(np.arange(n_values.max())[:, None], n_values - 1).astype(np.uint8)
+    rows = len(codes)
+    return ResponseEncoding.of(named_responses(Dataset(np.zeros((rows, 1)), codes, np.arange(rows), schema)))
 
 
 @contextmanager

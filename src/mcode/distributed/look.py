@@ -45,7 +45,7 @@ class First:
 
 
 def _union(a: NDArray[Any], b: NDArray[Any], name: str) -> NDArray[Any]:
-    if a.dtype.kind == "i" and b.dtype.kind == "i":
+    if np.array_equal(a, b):
         return a
     try:
         both = np.unique(np.concatenate([a, b]).astype(object))
@@ -147,6 +147,7 @@ def look(cluster: Cluster, table: Table, deal: Deal) -> Known:
     """Go through the table twice and return what is known then."""
     first: First = cluster.total(cluster.compute(first_look, table.sources, table.encoding), "read the table")
     encoding = table.encoding or ResponseEncoding(first.values, list(table.response_names))
+    check_two_values(encoding)
     mean = first.total / first.n_rows
     about = None if first.sparse else mean
     second: Second = cluster.total(cluster.compute(second_look, table.sources, encoding, about, deal))
@@ -154,6 +155,17 @@ def look(cluster: Cluster, table: Table, deal: Deal) -> Known:
         np.zeros(len(mean)) if first.sparse else mean, first.binary, second.ones.sum(axis=0) / first.n_rows
     )
     return Known(encoding, first.n_rows, first.sparse, mean, second.gram, second.ones, second.rows, typical)
+
+
+def check_two_values(encoding: ResponseEncoding) -> None:
+    """Refuse responses with several values."""
+    for name, n_values in zip(encoding.names, encoding.n_values, strict=True):
+        if n_values > 2:
+            raise InputError(
+                "Y",
+                f"column {name!r} has {n_values} values",
+                "tables in partitions are fitted and audited with two values per response; use one column per value",
+            )
 
 
 @dataclass(frozen=True)

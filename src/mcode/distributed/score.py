@@ -13,6 +13,7 @@ from mcode.distributed.audit import Written
 from mcode.distributed.cluster import Cluster, current
 from mcode.distributed.folder import Folder
 from mcode.distributed.lines import Lines, merged
+from mcode.distributed.look import check_two_values
 from mcode.distributed.methods import as_fixed, slim
 from mcode.distributed.results import begin, discard, finish, write_part
 from mcode.distributed.table import as_part
@@ -38,6 +39,7 @@ def write_scores(
     cluster: Cluster, detector: MCODE, folder: Folder, out: Path, explain_above: float, show: int = 0
 ) -> Written:
     """Score all rows and write them; the manifest comes last."""
+    check_two_values(detector.encoding_)
     fixed = slim(as_fixed(cluster, detector, folder.table))
     begin(out)
     try:

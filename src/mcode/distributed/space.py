@@ -100,7 +100,7 @@ def fit_space(
 def describe(model: ConditionalModel, cast: Cast) -> None:
     """Set what a fitted model says of itself. Parents that depend on the data are chosen on the sample."""
     folds = cast.fold_of_row
-    model._open(cast.rows.X, cast.rows.Y, folds if folds.min() < folds.max() else None)
+    model._open(cast.rows.X, cast.rows.Y, folds if folds.min() < folds.max() else None, None)
     model.encoding_ = cast.known.encoding
     model.one_valued_ = cast.known.one_valued
 
