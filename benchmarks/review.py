@@ -117,7 +117,7 @@ def growth(folder: Path) -> None:
         "queue page": lambda client: client.get("/", headers=headers),
         "project and counts": lambda client: client.get("/api/project", headers=headers),
         "page of the list": lambda client: client.get("/api/rows?limit=50", headers=headers),
-        "page of the list, far down": lambda client: client.get("/api/rows?limit=50&after=1900.1899", headers=headers),
+        "far down the list": lambda client: client.get("/api/rows?limit=50&after=1900.1899", headers=headers),
         "next row": lambda client: client.post("/api/next", json={}, headers=headers),
         "next row of a filter": lambda client: client.post("/api/next", json=filtered, headers=headers),
     }
@@ -169,7 +169,7 @@ def load_test(folder: Path, seconds: int) -> None:
     scripts = {
         "page of the list": ("/api/rows?limit=50", LUA.replace("POST", "GET")),
         "next row": ("/api/next", next_body),
-        "verdict, and the next row": ("/", LUA + VERDICT),
+        "verdict and next row": ("/", LUA + VERDICT),
     }
     rows = []
     for name, (where, script) in scripts.items():

@@ -20,7 +20,7 @@ import mcode
 from mcode._progress import advance
 from mcode.data import Dataset
 from mcode.detector import Audit
-from mcode.detector.feedback import learned_shifts, likeliest_spread
+from mcode.detector.feedback import learned_shifts
 from mcode.errors import McodeError
 from mcode.explain.finding import Finding
 from mcode.own_words import explain_audit, named_responses
@@ -30,6 +30,9 @@ from mcode.web.project import Project
 from mcode.web.queue_filling import Ranked, fill
 
 LARGEST = 1.0 - 1e-12
+# How far, in log odds, verdicts may move all alarms, and those of one response. The strongest alarms are judged first;
+# what is true of them holds less for those that are left: more finds fewer errors where they may be anywhere.
+SPREAD_OF_ALL, SPREAD_OF_SOME = 1.0, 0.25
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,13 @@ def relearned_log_odds(found: Audit, judged: Judged) -> NDArray[np.float64]:
     log_odds = _log_odds(found.error_probability)
     if not len(judged.row):
         return log_odds
-    verdicts = (
+    shifts = learned_shifts(
         _log_odds(judged.error_probability),
         _groups(judged.response, judged.observed, n_responses),
         judged.wrong,
         1 + 3 * n_responses,
+        np.r_[SPREAD_OF_ALL, np.full(3 * n_responses, SPREAD_OF_SOME)],
     )
-    shifts = learned_shifts(*verdicts, likeliest_spread(*verdicts))
     return np.asarray(log_odds + shifts[_groups(first, own, n_responses)].sum(axis=1))
 
 
