@@ -1,4 +1,4 @@
-"""8 clients write verdicts while the server is killed: every acknowledged one is there, none twice. 4,000 where CI=true."""
+"""8 clients write verdicts while the server is killed: every acknowledged one is there, and none is there twice."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ from web.postgres import new_database, running_server
 from web.serving import start, stop
 
 CLIENTS, KILLS = 8, 3
-VERDICTS = 4000 if os.environ.get("CI") == "true" else 1000  # the whole number takes most of a minute
+VERDICTS = 4000 if os.environ.get("CI") == "true" else 1000  # the whole number takes a minute
 
 
 class Client(threading.Thread):
