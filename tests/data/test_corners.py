@@ -8,19 +8,29 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from mcode.data import csv_table, read, stream
+from mcode.data import arrow_columns, read, stream, table
 from mcode.errors import DataFormatError, ParameterError
 
 
-@pytest.mark.parametrize("late", ["7", "300", "2.5", "-129", ""])
-def test_small_numbers_of_a_large_file_may_go_on_differently(write, monkeypatch, late):
-    monkeypatch.setattr(csv_table, "BLOCK", 256)
-    text = "x,dx\n" + "".join(f"{i % 9},{i % 2}\n" for i in range(400)) + f"{late},1\n"
-    usual = read(write("a.csv", text), "dx")
-    monkeypatch.setattr(csv_table, "LARGE_FILE", 0)
-    large = read(write("b.csv", text), "dx")
-    assert np.array_equal(large.X, usual.X)
-    assert large.cell(400, "x") == usual.cell(400, "x")
+@pytest.mark.parametrize("late", ["7", "300", "2.5", "-129", "", "17000001", "true", "blue", "2024-01-01", "1e39"])
+@pytest.mark.parametrize("early", ["{0}", "{0}.5", "w{0}", "2023-03-0{0}"])
+def test_a_file_read_in_blocks_is_read_as_if_in_one(write, monkeypatch, early, late):
+    lines = [f"{early.format(1 + i % 9)},{i},{i % 2}\n" for i in range(400)] + [f"{late},1,1\n"]
+    path = write("a.csv", "x,y,dx\n" + "".join(lines))
+    usual = read(path, "dx")
+    monkeypatch.setattr(table, "SMALL_BLOCK", 256)
+    monkeypatch.setattr(arrow_columns, "CELLS_AT_ONCE", 64)
+    blocks = read(path, "dx")
+    assert blocks.X.dtype == usual.X.dtype
+    assert np.array_equal(blocks.X, usual.X)
+    assert blocks.feature_names == usual.feature_names
+    assert [blocks.cell(i, "x") for i in (0, 399, 400)] == [usual.cell(i, "x") for i in (0, 399, 400)]
+
+
+def test_a_row_longer_than_a_block_is_read(write, monkeypatch):
+    monkeypatch.setattr(table, "SMALL_BLOCK", 256)
+    data = read(write("a.csv", "t,x,dx\n" + "a,1,0\n" * 100 + "b" * 5000 + ",2,1\n"), "dx")
+    assert data.cell(100, "t") == "b" * 5000
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from mcode._arrays import Matrix
 from mcode._optional import require
 from mcode.data.arff_header import Attribute, Header, RefusedValueError, read_header, split_values
 from mcode.data.columns import EXACT_IN_SINGLE, Columns, storage_of
+from mcode.data.gathering import GatheredRows
 from mcode.data.opening import numbered_lines
 from mcode.errors import DataFormatError
 
@@ -44,11 +45,10 @@ def read_arff(path: Path, encoding: str) -> tuple[Columns, Header]:
 
 @dataclass
 class _Builder:
-    """Collects rows, a chunk at a time, as parts of one matrix and as lists of texts."""
+    """Collects rows, a chunk at a time, in one matrix and in lists of texts."""
 
     path: Path
     attributes: tuple[Attribute, ...]
-    parts: list[Matrix] = field(default_factory=list)
     texts: dict[int, list[str | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,12 +56,13 @@ class _Builder:
         self.texts = {j: [] for j, a in enumerate(self.attributes) if not a.is_number}
         self.place = np.full(len(self.attributes), -1)
         self.place[self.number_at] = np.arange(len(self.number_at))
+        self.rows = GatheredRows(len(self.number_at))
         self.omitted = np.array([self.attributes[j].omitted for j in self.number_at])
 
     def add(self, chunk: Lines) -> None:
         for is_sparse, lines in _runs(chunk):
             numbers = self._sparse(lines) if is_sparse else self._dense(lines)
-            self.parts.append(_narrow(numbers, self.path, lines))
+            self.rows.add(_narrow(numbers, self.path, lines))
 
     def _dense(self, lines: Lines) -> Matrix:
         rows = [self._split(number, WEIGHT.sub("", line)) for number, line in lines]
@@ -144,13 +145,13 @@ class _Builder:
         return out
 
     def columns(self) -> Columns:
-        if not self.parts:
+        if not self.rows.n_rows:
             raise DataFormatError(self.path, reason="there is no row after @data")
         names = tuple(a.name for a in self.attributes)
         return Columns(
             source=str(self.path),
             order=names,
-            numbers=_stack(self.parts),
+            numbers=self.rows.matrix(),
             number_names=tuple(names[j] for j in self.number_at),
             no_yes={a.name: a.no_yes for a in self.attributes if a.kind == "two values"},
             texts=self._text_table(),
@@ -216,11 +217,3 @@ def _row_of(numbers: Matrix, test: Any) -> int:
     if sp.issparse(numbers):
         return int(np.searchsorted(numbers.indptr, np.flatnonzero(test(numbers.data))[0], side="right") - 1)
     return int(np.argwhere(test(numbers))[0][0])
-
-
-def _stack(parts: list[Matrix]) -> Matrix:
-    if len(parts) == 1:
-        return parts[0]
-    if all(not sp.issparse(part) for part in parts):
-        return np.concatenate([np.asarray(part) for part in parts])
-    return storage_of(sp.csr_matrix(sp.vstack([sp.csr_matrix(part) for part in parts])))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcode._optional import require
-from mcode.data.columns import TRUE_FALSE, ArrowTable, Columns, NumberBlock
+from mcode.data.columns import EXACT_IN_SINGLE, TRUE_FALSE, ArrowTable, Columns
+from mcode.data.gathering import GatheredRows
 from mcode.data.opening import first_sentence, not_in_encoding
 from mcode.errors import DataFormatError, McodeError
 
 MIN_SPARSE_COLUMNS = 100  # narrower tables stay dense: models bring dense features to one scale
+CELLS_AT_ONCE = 1 << 19
 
 
 def columns_of(table: ArrowTable, source: str, encoding: str = "utf-8") -> Columns:
@@ -26,34 +29,108 @@ def columns_of(table: ArrowTable, source: str, encoding: str = "utf-8") -> Colum
     encoding : str
         What texts were read as, for errors.
     """
-    names = column_names(table, source, encoding)
-    if table.num_rows == 0:
-        raise DataFormatError(source, reason="it has a header but no rows")
+    return columns_of_batches(table.schema, table.to_batches(), source, encoding)
+
+
+def columns_of_batches(schema: Any, batches: Iterable[Any], source: str, encoding: str = "utf-8") -> Columns:
+    """Return the columns of a table that comes in record batches, each of which is let go when it has been copied.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    batches : iterable of pyarrow.RecordBatch
+    source, encoding : str, as for `columns_of`
+    """
+    names = column_names(schema, source, encoding)
     reader = _Reader(source, encoding)
-    block = NumberBlock(table.num_rows, MIN_SPARSE_COLUMNS)
-    number_names: list[str] = []
-    no_yes: dict[str, tuple[str, str]] = {}
-    texts: dict[str, Any] = {}
-    waiting = list(zip(reversed(names), reversed(table.columns), strict=True))
-    del table  # each column's memory is freed as soon as it is part of the block
-    while waiting:
-        name, column = waiting.pop()
-        column = reader.canonical(column, name)
-        if not reader.is_number(column.type):
-            texts[name] = column
-            continue
-        if reader.arrow.types.is_boolean(column.type):
-            no_yes[name] = TRUE_FALSE
-        number_names.append(name)
-        block.add(reader.number(column, name))
-    table_of_texts = reader.arrow.table(texts) if texts else None
-    return Columns(source, tuple(names), block.matrix(), tuple(number_names), no_yes, table_of_texts)
+    rows_at_once = max(1, CELLS_AT_ONCE // max(1, len(names)))
+    odd = [j for j, kind in enumerate(schema.types) if not reader.is_canonical(kind)]
+    blocks: _Blocks | None = None
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows_at_once):
+            part = batch.slice(start, rows_at_once)
+            cells = part.columns
+            for j in odd:
+                cells[j] = reader.canonical(cells[j], names[j])
+            columns = dict(zip(names, cells, strict=True))
+            if blocks is None:
+                blocks = _Blocks(reader, columns)
+            blocks.add(columns, part.num_rows)
+            del cells, columns, part
+        del batch
+        reader.arrow.default_memory_pool().release_unused()  # it would keep what it freed for later
+    if blocks is None:
+        raise DataFormatError(source, reason="it has a header but no rows")
+    return blocks.columns(names)
 
 
-def column_names(table: ArrowTable, source: str, encoding: str = "utf-8") -> list[str]:
+class _Blocks:
+    """The numbers of a table in one matrix and its other columns as they are, gathered a block at a time.
+
+    Parameters
+    ----------
+    reader : _Reader
+    columns : dict, the canonical columns of the first block, which say what each column is
+    """
+
+    def __init__(self, reader: _Reader, columns: dict[str, Any]) -> None:
+        self.reader = reader
+        types = reader.arrow.types
+        self.number_names = tuple(name for name, cells in columns.items() if reader.is_number(cells.type))
+        self.booleans = [name for name in self.number_names if types.is_boolean(columns[name].type)]
+        self.whole = [j for j, n in enumerate(self.number_names) if not types.is_floating(columns[n].type)]
+        self.texts: dict[str, list[Any]] = {n: [] for n, c in columns.items() if not reader.is_number(c.type)}
+        self.rows = GatheredRows(len(self.number_names), MIN_SPARSE_COLUMNS)
+
+    def add(self, columns: dict[str, Any], n_rows: int) -> None:
+        for name, parts in self.texts.items():
+            parts.append(columns[name])
+        numbers = {name: columns[name] for name in self.number_names}
+        numbers |= {name: columns[name].cast(self.reader.arrow.uint8()) for name in self.booleans}
+        self.rows.add(self._single(self._matrix(numbers, n_rows)))
+
+    def _matrix(self, numbers: dict[str, Any], n_rows: int) -> NDArray[np.floating[Any]]:
+        if not numbers:
+            return np.zeros((n_rows, 0), np.float32)
+        batch = self.reader.arrow.record_batch(list(numbers.values()), names=[str(j) for j in range(len(numbers))])
+        return np.asarray(batch.to_tensor(null_to_nan=True, row_major=True).to_numpy())
+
+    def _single(self, block: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Return a block in single precision, unless that would change a whole number or overflow."""
+        with np.errstate(over="ignore"):
+            single = block.astype(np.float32, copy=False)
+        beyond = np.isinf(single)
+        if beyond.any():
+            self._refuse_infinite(block)
+            return block
+        if block.dtype == np.float32 or not self.whole:
+            return single
+        part = block if len(self.whole) == block.shape[1] else block[:, self.whole]
+        largest = max(np.fmax.reduce(part, axis=None), -np.fmin.reduce(part, axis=None))
+        return block if largest > EXACT_IN_SINGLE else single
+
+    def _refuse_infinite(self, block: NDArray[np.floating[Any]]) -> None:
+        found = np.argwhere(np.isinf(block))
+        if len(found):
+            row, j = int(found[0][0]) + self.rows.n_rows, int(found[0][1])
+            raise self.reader.refuse(
+                self.number_names[j], f"is infinite in row {row}, counted from 0; give finite numbers or leave it empty"
+            )
+
+    def columns(self, names: list[str]) -> Columns:
+        arrow = self.reader.arrow
+        texts = arrow.table({name: arrow.chunked_array(parts) for name, parts in self.texts.items()})
+        no_yes = dict.fromkeys(self.booleans, TRUE_FALSE)
+        numbers = self.rows.matrix()
+        return Columns(
+            self.reader.source, tuple(names), numbers, self.number_names, no_yes, texts if self.texts else None
+        )
+
+
+def column_names(schema: Any, source: str, encoding: str = "utf-8") -> list[str]:
     """Return the names of the columns, each of which may occur once."""
     try:
-        names = [str(name) for name in table.column_names]
+        names = [str(name) for name in schema.names]
     except UnicodeDecodeError as error:
         raise DataFormatError(source, reason=not_in_encoding(encoding)) from error
     check_distinct(names, source)
@@ -83,6 +160,11 @@ class _Reader:
         types = self.arrow.types
         return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
+    def is_canonical(self, kind: Any) -> bool:
+        """Return whether a column of this type is used as it is."""
+        types = self.arrow.types
+        return self.is_number(kind) or bool(types.is_string(kind) or types.is_timestamp(kind))
+
     def canonical(self, column: Any, name: str) -> Any:
         """Return a column as numbers, booleans, strings, timestamps or lists of strings."""
         try:
@@ -90,13 +172,13 @@ class _Reader:
         except self.errors as error:
             if isinstance(error, McodeError):
                 raise
-            raise self._refuse(name, f"cannot be used ({first_sentence(error)})") from error
+            raise self.refuse(name, f"cannot be used ({first_sentence(error)})") from error
 
     def _canonical(self, column: Any, name: str) -> Any:
         arrow, types, kind = self.arrow, self.arrow.types, column.type
         if types.is_dictionary(kind):
             return self._canonical(column.cast(kind.value_type), name)
-        if self.is_number(kind) or types.is_string(kind) or types.is_timestamp(kind):
+        if self.is_canonical(kind):
             return column
         if types.is_null(kind) or types.is_decimal(kind):
             return column.cast(arrow.float64())
@@ -111,22 +193,9 @@ class _Reader:
         if types.is_list(kind) or types.is_large_list(kind):
             return column.cast(arrow.list_(arrow.string()))
         if types.is_binary(kind) or types.is_large_binary(kind):
-            raise self._refuse(name, f"holds bytes: {not_in_encoding(self.encoding)}")
-        raise self._refuse(name, f"holds values of type {kind}; numbers, booleans, dates and texts are allowed")
+            raise self.refuse(name, f"holds bytes: {not_in_encoding(self.encoding)}")
+        raise self.refuse(name, f"holds values of type {kind}; numbers, booleans, dates and texts are allowed")
 
-    def _refuse(self, name: str, what: str) -> DataFormatError:
+    def refuse(self, name: str, what: str) -> DataFormatError:
+        """Return the sentence about a column."""
         return DataFormatError(self.source, reason=f"column {name!r} {what}")
-
-    def number(self, column: Any, name: str) -> NDArray[Any]:
-        """Return a column as an array, with NaN where it is missing."""
-        types = self.arrow.types
-        if not types.is_floating(column.type) and not column.null_count:
-            cells = column.cast(self.arrow.uint8()) if types.is_boolean(column.type) else column
-            return np.asarray(cells.to_numpy())
-        if types.is_boolean(column.type):
-            column = column.cast(self.arrow.uint8())
-        cells = np.asarray(column.cast(self.arrow.float64(), safe=False).to_numpy())
-        if np.isinf(cells).any():
-            row = int(np.flatnonzero(np.isinf(cells))[0])
-            raise self._refuse(name, f"is infinite in row {row}, counted from 0; give finite numbers or leave it empty")
-        return cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Matrix
+from mcode.data.gathering import SPARSE_BELOW, keep_columns
 
 ArrowTable: TypeAlias = Any  # pyarrow ships no types
 
 TRUE_FALSE = ("false", "true")
-SPARSE_BELOW = 0.25  # share of non-zero cells below which a matrix is kept sparse
 MOST_COLUMNS = 2_000_000  # a file of a few bytes may claim more; each column costs memory before any cell is read
 EXACT_IN_SINGLE = 2**24  # whole numbers beyond this change when stored as float32
 
@@ -71,6 +71,18 @@ class Columns:
         dropped = set(names)
         return self if not dropped else self.only([name for name in self.order if name not in dropped])
 
+    def shed(self, names: Collection[str]) -> Columns:
+        """Return the columns that are not in `names`, in the same memory: these columns are used up."""
+        kept = np.array([j for j, name in enumerate(self.number_names) if name not in names], np.intp)
+        text_names = [name for name in self.text_names if name not in names]
+        return replace(
+            self,
+            order=tuple(name for name in self.order if name not in names),
+            numbers=self.numbers if len(kept) == len(self.number_names) else keep_columns(self.numbers, kept),
+            number_names=tuple(self.number_names[j] for j in kept),
+            texts=self.texts.select(text_names) if text_names else None,
+        )
+
     def only(self, names: Sequence[str]) -> Columns:
         """Return the named columns, in the order of `names`."""
         at = {name: j for j, name in enumerate(self.number_names)}
@@ -91,75 +103,6 @@ class Columns:
         """Return some of the rows."""
         texts = None if self.texts is None else self.texts.take(rows)
         return replace(self, numbers=self.numbers[rows], texts=texts)
-
-
-class NumberBlock:
-    """Columns of numbers on their way into one matrix, each kept as small as it can be while others are being read.
-
-    The matrix is sparse where few cells differ from 0, and float32 unless that would change a whole number.
-
-    Parameters
-    ----------
-    n_rows : int
-    min_sparse_columns : int, default=0
-        A table with fewer columns is dense however many zeros it has.
-
-    Examples
-    --------
-    >>> block = NumberBlock(2)
-    >>> block.add(np.array([1, 0]))
-    >>> block.add(np.array([2.5, np.nan]))
-    >>> block.matrix()
-    array([[1. , 2.5],
-           [0. , nan]], dtype=float32)
-    """
-
-    def __init__(self, n_rows: int, min_sparse_columns: int = 0) -> None:
-        self.n_rows, self.min_sparse_columns = n_rows, min_sparse_columns
-        self._rows: list[NDArray[np.int32] | None] = []  # None: the column is kept whole
-        self._values: list[NDArray[np.floating[Any]]] = []
-
-    def add(self, column: NDArray[Any]) -> None:
-        """Append one column, shape (n,)."""
-        rows = np.flatnonzero(column)
-        kept_whole = len(rows) >= SPARSE_BELOW * self.n_rows
-        self._rows.append(None if kept_whole else rows.astype(np.int32))
-        values = column if kept_whole else column[rows]
-        self._values.append(values.astype(_float_type(values)))
-
-    def matrix(self) -> Matrix:
-        """Return all columns, shape (n, k)."""
-        dtype = np.result_type(np.float32, *{values.dtype for values in self._values})
-        filled = sum(int(np.count_nonzero(values)) for values in self._values)
-        n_columns = len(self._values)
-        if n_columns < max(1, self.min_sparse_columns) or filled >= SPARSE_BELOW * self.n_rows * n_columns:
-            return self._dense(dtype)
-        return self._sparse(filled, dtype)
-
-    def _dense(self, dtype: Any) -> Matrix:
-        out = np.zeros((self.n_rows, len(self._values)), dtype)
-        for j, (rows, values) in enumerate(zip(self._rows, self._values, strict=True)):
-            out[slice(None) if rows is None else rows, j] = values
-        return out
-
-    def _sparse(self, filled: int, dtype: Any) -> Matrix:
-        indices, data = np.empty(filled, np.int32), np.empty(filled, dtype)
-        indptr = np.zeros(len(self._values) + 1, np.int64)
-        for j, (rows, values) in enumerate(zip(self._rows, self._values, strict=True)):
-            at = np.flatnonzero(values) if rows is None else rows
-            here = slice(indptr[j], indptr[j] + len(at))
-            indices[here], data[here] = at, values[at] if rows is None else values
-            indptr[j + 1] = here.stop
-        return sp.csr_matrix(sp.csc_matrix((data, indices, indptr), shape=(self.n_rows, len(self._values))))
-
-
-def _float_type(values: NDArray[Any]) -> type[np.floating[Any]]:
-    """Return float32 unless it would change a whole number or overflow."""
-    if not values.size or (values.dtype.kind in "bf" and values.dtype.itemsize <= 4):
-        return np.float32
-    largest = np.nanmax(np.abs(values.astype(np.float64))) if not np.isnan(values).all() else 0.0
-    exact = largest <= (EXACT_IN_SINGLE if values.dtype.kind in "iu" else np.finfo(np.float32).max)
-    return np.float32 if exact else np.float64
 
 
 def storage_of(matrix: Matrix) -> Matrix:

@@ -17,62 +17,49 @@ from mcode.errors import DataFormatError, ParameterError
 
 # What people and other tools write for "not known"; texts that mean "no" or "none of these" are not among them.
 MISSING = ["", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "<NA>", "None"]
-LARGE_FILE = 1 << 26  # bytes from which it pays to look for columns of small numbers first
+
+
+class LaterCellsDifferError(Exception):
+    """Cells that are not of the type of the file's first block, or a row longer than a block."""
 
 
 def read_csv(path: Path, file: Any, kind: str, options: TableOptions) -> ArrowTable:
-    """Read a whole file; the type of a column is found from all of its cells.
+    """Read a whole file; the type of a column is found from all of its cells."""
+    reader = require("pyarrow.csv", extra="tables")
+    delimiter = _delimiter(path, file, kind, options)
+    with _ragged_rows_named(path, options, delimiter):
+        return reader.read_csv(file, **_arguments(options, delimiter, BLOCK))
 
-    Numbers take 8 bytes each. In a large file, columns that begin with small whole numbers are read as 1 byte each; if
-    one of them goes on differently, the file is read once more.
+
+@contextmanager
+def opened_csv(
+    path: Path, file: Any, kind: str, options: TableOptions, block: int, *, first_block_decides: bool
+) -> Iterator[Any]:
+    """Open a file to be read in blocks; types that `options` does not state are found from the first one.
+
+    With `first_block_decides`, what is wrong only because of that is a `LaterCellsDifferError`.
     """
     arrow = require("pyarrow", extra="tables")
     reader = require("pyarrow.csv", extra="tables")
     delimiter = _delimiter(path, file, kind, options)
-    small = _small_columns(path, options, delimiter) if path.stat().st_size >= LARGE_FILE else {}
-    with _ragged_rows_named(path, options, delimiter):
-        try:
-            return reader.read_csv(file, **_arguments(options, delimiter, small))
-        except arrow.ArrowInvalid as error:
-            if not small or "conversion error" not in str(error):
-                raise
-        with open_bytes(path) as again:
-            return reader.read_csv(again, **_arguments(options, delimiter, {}))
+    try:
+        with _ragged_rows_named(path, options, delimiter):
+            yield reader.open_csv(file, **_arguments(options, delimiter, block))
+    except arrow.ArrowInvalid as error:
+        if first_block_decides and any(words in str(error) for words in ("conversion error", "straddling")):
+            raise LaterCellsDifferError from error
+        raise
 
 
-def csv_batches(path: Path, file: Any, kind: str, options: TableOptions) -> Iterator[Any]:
-    """Yield record batches; types that `options` does not state are found from the first block."""
-    reader = require("pyarrow.csv", extra="tables")
-    delimiter = _delimiter(path, file, kind, options)
-    with _ragged_rows_named(path, options, delimiter):
-        yield from reader.open_csv(file, **_arguments(options, delimiter, {}))
-
-
-def _arguments(options: TableOptions, delimiter: str, small: dict[str, Any]) -> dict[str, Any]:
+def _arguments(options: TableOptions, delimiter: str, block: int) -> dict[str, Any]:
     reader = require("pyarrow.csv", extra="tables")
     return {
-        "read_options": reader.ReadOptions(block_size=BLOCK, encoding=options.encoding),
+        "read_options": reader.ReadOptions(block_size=block, encoding=options.encoding),
         "parse_options": reader.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         "convert_options": reader.ConvertOptions(
-            column_types={**small, **options.arrow_types()}, null_values=MISSING, strings_can_be_null=True
+            column_types=options.arrow_types(), null_values=MISSING, strings_can_be_null=True
         ),
     }
-
-
-def _small_columns(path: Path, options: TableOptions, delimiter: str) -> dict[str, Any]:
-    """Return the columns that hold whole numbers from -128 to 127 in the first block."""
-    arrow = require("pyarrow", extra="tables")
-    compute = require("pyarrow.compute", extra="tables")
-    reader = require("pyarrow.csv", extra="tables")
-    with _ragged_rows_named(path, options, delimiter), open_bytes(path) as file:
-        block = next(iter(reader.open_csv(file, **_arguments(options, delimiter, {}))), None)
-    small = {}
-    for name, column in zip(block.schema.names, block.columns, strict=True) if block is not None else ():
-        if arrow.types.is_int64(column.type):
-            limits = compute.min_max(column).as_py()
-            if limits["min"] is not None and limits["min"] >= -128 and limits["max"] <= 127:
-                small[name] = arrow.int8()
-    return small
 
 
 @contextmanager

@@ -104,8 +104,9 @@ def responses_of(
         The most values that a response may have.
     """
     columns = columns.only(names)
-    if sp.issparse(columns.numbers):  # columns of a sparse matrix are slow to come by, one at a time
-        columns = replace(columns, numbers=columns.numbers.toarray())
+    if sp.issparse(columns.numbers):  # columns of a CSR matrix are slow to come by, one at a time
+        by_column: Any = columns.numbers.tocsc()
+        columns = replace(columns, numbers=by_column)
     codes = np.zeros((columns.n_rows, len(names)), np.uint8)
     known = np.ones(columns.n_rows, bool)
     written: list[OwnValues] = []

@@ -34,7 +34,7 @@ from mcode.data.libsvm import read_libsvm
 from mcode.data.mulan_xml import read_label_names
 from mcode.data.npz import read_npz
 from mcode.data.opening import AnyPath, check_encoding, check_file
-from mcode.data.table import arrow_table, batches, read_table, table_name
+from mcode.data.table import arrow_table, batches, table_columns, table_name
 from mcode.data.vectorise import Vectoriser, conform
 from mcode.errors import DataFormatError, ParameterError
 from mcode.models.encoding import MOST_VALUES
@@ -216,7 +216,7 @@ def _load(path: object, request: _Request, format: str | None) -> tuple[Columns,
         columns, header = read_arff(file, request.options.encoding)
         check_distinct(columns.order, str(file))
         return columns, _chosen(columns, request, lambda: _named_beside(file) or header.meka_labels)
-    columns = columns_of(read_table(file, kind, request.options), str(file), request.options.encoding)
+    columns = table_columns(file, kind, request.options)
     return columns, _chosen(columns, request, lambda: _named_beside(file))
 
 
@@ -267,7 +267,7 @@ def _first_dataset(columns: Columns, responses: Responses, request: _Request) ->
     used.update([request.id_name] if request.id_name else [])
     if request.ignore:
         used.update(match_columns(source, columns.order, request.ignore, "ignore"))
-    context = columns.without([name for name in columns.order if name in used])
+    context = columns.shed(used)
     _refuse_lists(context)
     if not context.order:
         raise DataFormatError(source, reason="no column is left as context; labels need other columns to be judged by")
@@ -322,7 +322,7 @@ def _read_like(
             columns = read_arff(file, options.encoding)[0]
             return _further_dataset(columns, None, schema, missing, 0)
         case _:
-            columns = columns_of(read_table(file, kind, options), str(file), options.encoding)
+            columns = table_columns(file, kind, options)
             return _further_dataset(columns, None, schema, missing, 0)
     return _further_dataset(columns, own, schema, missing, 0)
 

@@ -1,16 +1,18 @@
-"""Parquet, Arrow and JSON lines -> Arrow tables, through pyarrow; tables in memory as they are."""
+"""CSV, Parquet, Arrow and JSON lines -> record batches, through pyarrow; tables in memory as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mcode._optional import require
 from mcode._progress import advance
-from mcode.data.arrow_options import BLOCK, TableOptions, arrow_errors
-from mcode.data.columns import ArrowTable
-from mcode.data.csv_table import csv_batches, read_csv
+from mcode.data.arrow_columns import CELLS_AT_ONCE, columns_of, columns_of_batches
+from mcode.data.arrow_options import BLOCK, SMALL_BLOCK, TableOptions, arrow_errors
+from mcode.data.columns import ArrowTable, Columns
+from mcode.data.csv_table import LaterCellsDifferError, opened_csv, read_csv
 from mcode.data.opening import open_bytes
 from mcode.errors import DataFormatError
 
@@ -20,54 +22,68 @@ def batches(path: Path, kind: str, options: TableOptions) -> Iterator[Any]:
 
     The types of CSV columns must be known (`options.types`) or show in the first block.
     """
-    with arrow_errors(path), open_bytes(path) as file:
-        match kind:
-            case "csv" | "tsv":
-                yield from csv_batches(path, file, kind, options)
-            case "parquet":
-                yield from _parquet(file).iter_batches(batch_size=1 << 15)
-            case "arrow":
-                yield from _arrow_batches(file)
-            case _:
-                yield from _json(file).to_batches(max_chunksize=1 << 15)
+    with _opened(path, kind, options) as (_, parts):
+        yield from parts
 
 
-def read_table(path: Path, kind: str, options: TableOptions) -> ArrowTable:
-    """Read a whole file; types are found from all of it."""
-    arrow = require("pyarrow", extra="tables")
+def table_columns(path: Path, kind: str, options: TableOptions) -> Columns:
+    """Return the columns of a whole file, which is read in blocks.
+
+    The types of CSV columns are taken from the first block. If cells of a later one are of another type, the file is
+    read once more, as one table, which takes more memory.
+    """
+    try:
+        with _opened(path, kind, options, block=SMALL_BLOCK, first_block_decides=True) as (schema, parts):
+            return columns_of_batches(schema, parts, str(path), options.encoding)
+    except LaterCellsDifferError:
+        with arrow_errors(path), open_bytes(path) as file:
+            return columns_of(read_csv(path, file, kind, options), str(path), options.encoding)
+
+
+@contextmanager
+def _opened(
+    path: Path, kind: str, options: TableOptions, *, block: int = BLOCK, first_block_decides: bool = False
+) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Open a file: its schema, and its record batches, checked."""
     with arrow_errors(path), open_bytes(path) as file:
+        if kind in ("csv", "tsv"):
+            with opened_csv(path, file, kind, options, block, first_block_decides=first_block_decides) as reader:
+                yield reader.schema, _checked(reader)
+            return
         match kind:
-            case "csv" | "tsv":
-                table = read_csv(path, file, kind, options)
             case "parquet":
-                table = _parquet_table(arrow, _parquet(file))
+                opened = require("pyarrow.parquet", extra="tables").ParquetFile(file)
+                schema, parts = opened.schema_arrow, _parquet_batches(opened)
             case "arrow":
-                table = arrow.Table.from_batches(list(_arrow_batches(file)))
+                schema, parts = _arrow_batches(file)
             case _:
                 table = _json(file)
-        table.validate(full=True)  # a crafted file may hold offsets that point outside of it
-    return table
+                schema, parts = table.schema, iter(table.to_batches(max_chunksize=1 << 15))
+        yield schema, _checked(parts)
 
 
-def _parquet(file: Any) -> Any:
-    return require("pyarrow.parquet", extra="tables").ParquetFile(file)
+def _checked(parts: Iterator[Any]) -> Iterator[Any]:
+    for part in parts:
+        part.validate(full=True)  # a crafted file may hold offsets that point outside of it
+        yield part
 
 
-def _parquet_table(arrow: Any, file: Any) -> ArrowTable:
-    parts = []
-    for group in range(file.num_row_groups):
-        parts.append(file.read_row_group(group))
-        advance("read", group + 1, file.num_row_groups)
-    return arrow.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+def _parquet_batches(file: Any) -> Iterator[Any]:
+    n_rows, done = file.metadata.num_rows, 0
+    rows_at_once = max(1, min(1 << 15, CELLS_AT_ONCE // max(1, file.metadata.num_columns)))
+    for part in file.iter_batches(batch_size=rows_at_once):
+        yield part
+        done += part.num_rows
+        advance("read", done, n_rows)
 
 
-def _arrow_batches(file: Any) -> Iterator[Any]:
+def _arrow_batches(file: Any) -> tuple[Any, Iterator[Any]]:
     ipc = require("pyarrow.ipc", extra="tables")
     if file.peek(6)[:6] == b"ARROW1":
         reader = ipc.open_file(file)
-        yield from (reader.get_batch(at) for at in range(reader.num_record_batches))
-    else:
-        yield from ipc.open_stream(file)
+        return reader.schema, (reader.get_batch(at) for at in range(reader.num_record_batches))
+    reader = ipc.open_stream(file)
+    return reader.schema, iter(reader)
 
 
 def _json(file: Any) -> ArrowTable:

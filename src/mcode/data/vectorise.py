@@ -18,6 +18,7 @@ from mcode.data.mixed import MixedEncoder
 from mcode.errors import DataFormatError
 
 NUMBERS = ("number", "bool")
+ENTRIES_AT_ONCE = 2**18
 LARGEST_DENSE = 250_000_000  # cells; a mixed table with more stays sparse
 
 
@@ -153,9 +154,16 @@ def _medians(block: Matrix) -> NDArray[np.float64]:
     """Return the median of the known cells of each column; NaN where none is known."""
     if not sp.issparse(block):
         return np.array([_median(np.asarray(block[:, j]), 0) for j in range(block.shape[1])])
-    columns = block.tocsc()
-    stored = np.split(columns.data, columns.indptr[1:-1])
-    return np.array([_median(values, block.shape[0] - len(values)) for values in stored[: block.shape[1]]])
+    stored = np.zeros(block.shape[1], np.intp)
+    for start in range(0, block.nnz, ENTRIES_AT_ONCE):  # NumPy counts in a copy of twice the size
+        stored += np.bincount(block.indices[start : start + ENTRIES_AT_ONCE], minlength=block.shape[1])
+    out = np.zeros(block.shape[1])  # the median of a column that is mostly 0, whatever else it holds
+    full = np.flatnonzero(2 * stored >= block.shape[0])
+    columns = block[:, full].tocsc()
+    for at, j in enumerate(full):
+        values = columns.data[columns.indptr[at] : columns.indptr[at + 1]]
+        out[j] = _median(values, block.shape[0] - len(values))
+    return out
 
 
 def _median(values: NDArray[Any], n_zeros: int) -> float:
