@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/scores.py
 	$(BIN)/python benchmarks/review.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/reading.py
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache

@@ -15,7 +15,7 @@ from mcode.data.opening import first_sentence, not_in_encoding
 from mcode.errors import DataFormatError, McodeError
 
 MIN_SPARSE_COLUMNS = 100  # narrower tables stay dense: models bring dense features to one scale
-CELLS_AT_ONCE = 1 << 19
+CELLS_AT_ONCE = 1 << 18
 
 
 def columns_of(table: ArrowTable, source: str, encoding: str = "utf-8") -> Columns:

@@ -12,7 +12,7 @@ from mcode.data.opening import first_sentence, not_in_encoding
 from mcode.errors import DataFormatError, McodeError
 
 BLOCK = 1 << 23  # bytes that pyarrow reads at once
-SMALL_BLOCK = 1 << 19  # the same where memory counts
+SMALL_BLOCK = 1 << 18  # the same where memory counts
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mcode._arrays import Matrix
 
 SPARSE_BELOW = 0.25  # share of non-zero cells below which a matrix is kept sparse
-GROWTH = 1.125
+GROWTH = 1.03
 ROWS_AT_ONCE = 4096
 
 

@@ -71,7 +71,7 @@ def _checked(parts: Iterator[Any]) -> Iterator[Any]:
 def _parquet_batches(file: Any) -> Iterator[Any]:
     n_rows, done = file.metadata.num_rows, 0
     rows_at_once = max(1, min(1 << 15, CELLS_AT_ONCE // max(1, file.metadata.num_columns)))
-    for part in file.iter_batches(batch_size=rows_at_once):
+    for part in file.iter_batches(batch_size=rows_at_once, use_threads=False):
         yield part
         done += part.num_rows
         advance("read", done, n_rows)
