@@ -64,7 +64,7 @@ def main() -> None:
             rows = [row for row in stored if row["data"] not in options.sets] + rows
         save(rows, path)
         if name == "cost":
-            plot_cost(rows, options.out / f"scores_cost{suffix}.png")
+            plot_cost(rows, path.with_suffix(".png"))
 
 
 # --- data -----------------------------------------------------------------------------------------------------------
