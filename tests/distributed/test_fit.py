@@ -1,5 +1,6 @@
 """Fits on a cluster of processes agree with fits in memory."""
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -67,6 +68,19 @@ def test_models_of_folds_agree_with_exact_fits_on_the_other_rows(small_sample):
         exact = DependentRelevance(learner).fit(X[fold != f], Y[fold != f])
         rho, expected = np.exp(ours.log_proba(X, Y)), np.exp(exact.log_proba(X, Y))
         np.testing.assert_allclose(rho, expected, atol=1e-4)
+
+
+def test_the_penalty_of_a_long_table_is_searched_on_the_sample(monkeypatch):
+    X, Y = table()
+    walked = mcode.MCODE("dbr", "complement").fit(*as_dask(X, Y)).model_.conditionals_
+    monkeypatch.setattr("mcode.distributed.logistic.MOST_SEARCHED", 2000)
+    monkeypatch.setattr("mcode.distributed.logistic.ENOUGH_TO_SEARCH", 500)
+    with dask.config.set({"mcode.sample-rows": 1500}):
+        detector = mcode.MCODE("dbr", "complement").fit(*as_dask(X, Y))
+    ours = detector.model_.conditionals_
+    exact = DependentRelevance(BatchLogistic(penalty=ours.penalty, scale=True)).fit(X, Y)
+    np.testing.assert_allclose(detector.transform(X, Y), np.exp(exact.log_proba(X, Y)), atol=1e-4)
+    assert (np.abs(np.log10(ours.penalty / walked.penalty)) < 2).all()
 
 
 def test_the_searched_penalty_predicts_as_well_as_any_on_the_grid(small_sample):

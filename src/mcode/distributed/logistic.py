@@ -30,13 +30,26 @@ from mcode.models.logistic import (
 )
 from mcode.models.parents import Parents
 from mcode.solvers.newton import Solution, minimise
-from mcode.solvers.path import FIRST, GRID, SINGLE_TOLERANCE, WEAK, Task, Walk, fit_all, search_tolerance, tighter
+from mcode.solvers.path import (
+    FIRST,
+    GRID,
+    MOST_SEARCHED,
+    SINGLE_TOLERANCE,
+    WEAK,
+    Task,
+    Walk,
+    fit_all,
+    search,
+    search_tolerance,
+    tighter,
+)
 
 Array = NDArray[Any]
 Columns = NDArray[np.intp]
 
 FOLD_TOLERANCE = 1e-5  # relative gradient: out-of-fold rho within 1e-4 of the optimum
 SAMPLE_TOLERANCE = 1e-4
+ENOUGH_TO_SEARCH = 10_000  # rows of a sample that the penalty is searched on, where the table is long
 # The walk starts so close to the optimum that a tolerance of per cents would call every start the end.
 LOOSEST_SEARCH = 1e-3
 KEPT_SHARE = 0.4  # of the workers' memory that a prepared table may take, with the curvature of every column
@@ -128,7 +141,9 @@ class _Fit:
     def run(self, folds: bool, final: bool, tolerance: float | None) -> Fitted:
         given = self.learner.given_penalty(self.d)
         tolerance = tolerance or (SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE)
-        if given is None:
+        if given is None and self.known.n_rows > MOST_SEARCHED and len(self.sample.ids) >= ENOUGH_TO_SEARCH:
+            penalty, W = self.search_sample()
+        elif given is None:
             walk = ChunkedWalk(self)
             walk.go()
             penalty, W = GRID[walk.best], walk.coefficients()
@@ -151,9 +166,7 @@ class _Fit:
         """
         share = len(self.sample.ids) / self.known.n_rows
         weak, tolerance = (0.0, GIVEN_TOLERANCE) if share == 1.0 else (1.0, SAMPLE_TOLERANCE)
-        Z = self.coordinates.stack(self.sample.X, self.sample.Y)
-        X, parents = Z[:, : self.m], self.sample.Y if self.coordinates.parents else self.sample.Y[:, :0]
-        free = self.free.astype(bool) if len(self.free) else np.ones((parents.shape[1], self.d), bool)
+        whole = self._task_of_sample()
         W = self.constant(ask)
         for f in np.unique(ask.fold):
             columns = np.flatnonzero((ask.fold == f) & self.varies(ask))
@@ -161,11 +174,28 @@ class _Fit:
             if not len(columns) or len(rows) < 2:
                 continue
             response = ask.response[columns]
-            task = Task(X[rows], parents[rows], self.sample.Y[np.ix_(rows, response)], free[:, response])
+            task = Task(
+                whole.X[rows], whole.parents[rows], whole.target[np.ix_(rows, response)], whole.free[:, response]
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 W[:, columns] = fit_all(task, np.maximum(penalty[columns] * share, weak), None, tolerance).W
         return self.coordinates.back(W)
+
+    def search_sample(self) -> tuple[Floats, Array]:
+        """Return the penalty of each response, and where the folds start, from the sample and its folds alone.
+
+        A long table is searched so in memory, too: some rows say as much about the penalty as all.
+        """
+        found = search(self._task_of_sample(), self.fold_of_sample)
+        W = np.stack([fold.coefficients() for fold in found.folds], axis=1).reshape(self.p, -1)
+        return found.penalty, self.coordinates.back(W.astype(np.float64))
+
+    def _task_of_sample(self) -> Task:
+        Z = self.coordinates.stack(self.sample.X, self.sample.Y)
+        parents = self.sample.Y if self.coordinates.parents else self.sample.Y[:, :0]
+        free = self.free.astype(bool) if len(self.free) else np.ones((parents.shape[1], self.d), bool)
+        return Task(Z[:, : self.m], parents, self.sample.Y, free)
 
     def counts(self, ask: Ask) -> tuple[Floats, Floats]:
         """Return the rows that each column is fitted on, and how many of them are ones."""
