@@ -6,7 +6,7 @@ from cleanlab.multilabel_classification import get_label_quality_scores
 
 import mcode
 from mcode._progress import reporting
-from mcode.experiments import clean, rivals
+from mcode.experiments import clean, clean_tables, rivals
 from mcode.experiments.blame import run_blame
 from mcode.experiments.clean import CleanPlan, CleanUnit, Halves, Stopwatch, run_clean
 from mcode.experiments.clean_tables import NAMES, blocks, report_clean
@@ -213,3 +213,37 @@ def test_named_responses_are_counted_on_rows_with_one_error(tmp_path, table):
     assert all(0.2 < float(row["named"]) <= 1.0 for row in results.rows() if row["kind"] == "one flip")
     again = run_blame([Table("yeast", *table)], 0, tmp_path)
     assert again.rows() == results.rows()
+
+
+def test_a_slow_method_is_measured_on_fewer_sets_and_stands_in_a_table_of_its_own():
+    once, again, other = (
+        clean.CleanUnit("audit", data, 0.02, "one flip", repetition)
+        for data, repetition in (("emotions", 0), ("emotions", 1), ("bibtex", 0))
+    )
+    assert "SongCAD" in clean.measured_in(once)
+    assert "SongCAD" not in clean.measured_in(again)
+    assert "SongCAD" not in clean.measured_in(other)
+    assert "SongCAD" not in clean_tables.NAMES
+    run = {"data": "emotions", "setting": "audit", "contamination": "0.02", "repetition": "0"}
+    rows = [
+        {**run, "kind": kind, "method": method, "auc": value, "ap": "0.1"}
+        for kind, method, value in (
+            ("one flip", "SongCAD", "0.6"),
+            ("one added", "SongCAD", "0.8"),
+            ("one flip", rivals.DEFAULT, "0.7"),
+            ("one added", rivals.DEFAULT, "0.9"),
+            ("three flips", rivals.DEFAULT, "0.99"),  # a kind that the other lacks
+        )
+    ]
+    table = clean_tables.fewer_sets(rows)
+    cells = [cell.text for cell in table.rows[0]]
+    assert cells == ["SongCAD", "Emotions", "audit, 2 % wrong", "0.700 / 0.100", "0.800 / 0.100", "2"]
+    assert clean_tables.fewer_sets(rows[2:]) is None
+
+
+def test_song_is_the_detector_of_the_library(table, read):
+    X, Y = table
+    detector = mcode.SongCAD().fit(X, Y)
+    method = METHODS["SongCAD"]()
+    np.testing.assert_allclose(method.fit(read), detector.reference_score_)
+    np.testing.assert_allclose(method.score(Rows(read, X[:9], Y[:9])), detector.outlier_score(X[:9], Y[:9]))
