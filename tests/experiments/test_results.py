@@ -55,3 +55,14 @@ def test_other_settings_are_refused(tmp_path):
     keep_settings(tmp_path, {"seed": 0})
     with pytest.raises(OtherSettingsError, match=r"seed 0; now seed 1"):
         keep_settings(tmp_path, {"seed": 1})
+
+
+def test_rows_whose_key_is_a_share_are_found_again(tmp_path):
+    path = tmp_path / "rows.csv"
+    Results(path, ("data", "share"), ("auc",)).append([{"data": "a", "share": s, "auc": 0.5} for s in (0.05, 0.02)])
+    again = Results(path, ("data", "share"), ("auc",))
+    assert again.has(data="a", share=0.02)
+    again.finish([{"data": "a", "share": 0.02}, {"data": "a", "share": 0.05}])
+    assert [row["share"] for row in again.rows()] == ["0.020000", "0.050000"]
+    again.drop(share=0.02)
+    assert not again.has(data="a", share=0.02)

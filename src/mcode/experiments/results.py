@@ -60,7 +60,7 @@ class Results:
 
     def has(self, **key: object) -> bool:
         """Whether the row of these keys is there."""
-        return tuple(str(key[name]) for name in self.keys) in self._rows
+        return tuple(_text(key[name]) for name in self.keys) in self._rows
 
     def rows(self) -> list[dict[str, str]]:
         """Return all rows, as texts."""
@@ -79,13 +79,13 @@ class Results:
 
     def drop(self, **key: object) -> None:
         """Forget the rows that have these values, so that they are measured again."""
-        wanted = {name: str(value) for name, value in key.items()}
+        wanted = {name: _text(value) for name, value in key.items()}
         kept = [row for row in self.rows() if any(row[name] != value for name, value in wanted.items())]
         self._write(kept)
 
     def finish(self, order: Iterable[Mapping[str, object]]) -> None:
         """Write the file anew in the order of these keys; rows of other keys follow as they are."""
-        wanted = [tuple(str(key[name]) for name in self.keys) for key in order]
+        wanted = [tuple(_text(key[name]) for name in self.keys) for key in order]
         first = [self._rows[key] for key in wanted if key in self._rows]
         named = set(wanted)
         self._write(first + [row for key, row in self._rows.items() if key not in named])
