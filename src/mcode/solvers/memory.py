@@ -25,10 +25,10 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     >>> empty((3, 8), np.float32).ctypes.data % CACHE_LINE
     0
     """
-    n_bytes = prod(shape) * np.dtype(dtype).itemsize
-    room = np.empty(n_bytes + CACHE_LINE, np.uint8)
-    first = -room.ctypes.data % CACHE_LINE
-    return np.asarray(room[first : first + n_bytes].view(dtype).reshape(shape))
+    size, kind = prod(shape), np.dtype(dtype)
+    room = np.empty(size + CACHE_LINE // kind.itemsize, kind)
+    first = -room.__array_interface__["data"][0] % CACHE_LINE // kind.itemsize
+    return room[first : first + size].reshape(shape)
 
 
 def columns_of(array: Array, keep: NDArray[np.intp], dtype: Any = None) -> Array:

@@ -34,6 +34,7 @@ SEARCH_TOLERANCE = 5e-2  # for columns with at least MANY_ONES ones and a penalt
 MANY_ONES = 200
 FINEST_SEARCH = 2e-3
 HEAVY_MICROSECONDS = 80.0
+LONG_MICROSECONDS = 100.0  # of a product with one column, from which wide blocks save more than a thread that waits
 ENTRIES_PER_THREAD = 50_000  # of X, above which folds are made side by side
 LOST = 1.5  # standard errors by which a column may predict worse in the first fold and still be fitted in the others
 WEAK = 0.1
@@ -158,7 +159,8 @@ class Fit:
             return []
         ordered = columns[np.argsort(self._ones[columns], kind="stable")]
         n_blocks = -(-len(ordered) // self._block_width)
-        if self.is_heavy(columns) and beside < n_threads():  # as many blocks as keep all threads busy to the end
+        alone = beside < n_threads() or self._design.microseconds < LONG_MICROSECONDS
+        if self.is_heavy(columns) and alone:  # as many blocks as keep all threads busy to the end
             n_blocks = min(-(-n_blocks // n_threads()) * n_threads(), -(-len(ordered) // LANES))
         return np.array_split(ordered, n_blocks)
 
