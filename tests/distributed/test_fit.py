@@ -1,5 +1,7 @@
 """Fits on a cluster of processes agree with fits in memory."""
 
+import time
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -12,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import mcode
 from distributed import wait
-from mcode.distributed import Deal
+from mcode.distributed import Cluster, Deal
 from mcode.distributed.pieces import Ask, Coordinates, prepare, squared_rises
 from mcode.models import BatchLogistic, BinaryRelevance, DependentRelevance, PerLabel
 from mcode.models.encoding import ResponseEncoding
@@ -225,6 +227,22 @@ def test_rises_of_the_loss_are_those_of_the_held_out_rows():
     loss = [np.logaddexp(0, (1 - 2.0 * Y[held]) * (Z @ W)) for W in (after, before)]
     expected = ((loss[0] - loss[1]) ** 2).sum(axis=0)
     np.testing.assert_allclose(squared_rises([chunk], after, before, ask), expected, rtol=1e-4)
+
+
+def test_sums_leave_nothing_behind_on_the_workers(client):
+    cluster = Cluster(client)
+    parts = cluster.compute(_ones, range(30))
+    held = [part.key for part in parts]
+    assert cluster.total(parts).tolist() == [30.0, 30.0]
+    assert not parts
+    deadline = time.monotonic() + 10
+    while any(client.has_what().values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not set(held) & {key for keys in client.has_what().values() for key in keys}
+
+
+def _ones(_):
+    return np.ones(2)
 
 
 def test_the_tree_and_the_learned_score_work_too():

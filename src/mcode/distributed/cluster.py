@@ -101,17 +101,26 @@ class Cluster:
                 for k, source in enumerate(sources)
             ]
 
-    def total(self, parts: Sequence[Future], stage: str = "this pass over the table") -> Any:
-        """Return the sum of what the parts hold, added up on the workers in a tree but for its last few parts."""
+    def total(self, parts: list[Future], stage: str = "this pass over the table") -> Any:
+        """Return the sum of what the parts hold, added up on the workers in a tree but for its last few parts.
+
+        The list is emptied: what has been added up is dropped at once, or the parts of a long table would fill the
+        workers' memory before the first is added.
+        """
         level = list(parts)
+        parts.clear()
         began = time.monotonic()
         with speaking(self.client):
-            if self._seconds > WATCHED_SECONDS:
-                self._watch(level, stage)
+            watched: list[Future] = []
             while len(level) > ARITY:
                 level = [
-                    self.client.submit(_sum, level[k : k + ARITY], pure=False) for k in range(0, len(level), ARITY)
+                    self.client.submit(_sum, level[k : k + ARITY], pure=False, priority=1)
+                    for k in range(0, len(level), ARITY)
                 ]
+                watched = watched or level
+            if self._seconds > WATCHED_SECONDS:
+                self._watch(watched or level, stage)
+            watched = []
             self._await(level)
             result = _sum(self.client.gather(level))
         self._seconds = time.monotonic() - began
