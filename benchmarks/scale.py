@@ -4,14 +4,14 @@ Every table is generated: normal features, responses that depend on them and on 
 thread each, with memory limits. Penalties are given, not searched, so that every size does the same work; the agreement
 with the fit in memory is reported beside its cost.
 
-    python benchmarks/scale.py [PART ...] [--quick] [--rows N ...] [--table FOLDER]
+    python benchmarks/scale.py [PART ...] [--quick] [--rows N ...] [--table FOLDER] [--workers N] ...
 
 growth    0.25 to 4 million rows x 50 features x 20 responses: seconds, exponent, bytes per pass; scale_growth.csv
 ratio     1 million rows: the Dask path against the plain path in memory; scale_ratio.csv
 make      a Parquet folder at least 4 times the sum of the workers' memory limits
 fit, audit, score
-          that folder, through the command line's own functions, the audit with the default score; peak memory of the
-          workers; scale_large.csv
+          that folder, through the command line's own functions, by default with the default model and score; peak
+          memory of the workers; scale_large.csv
 plot      scale.png, from the stored rows
 estimate  1 billion rows x 500 features x 100 responses on 64 workers, from the stored rows; scale_estimate.csv
 
@@ -49,7 +49,7 @@ from mcode.distributed.fit import fit
 from mcode.distributed.results import check_finished
 from mcode.distributed.score import write_scores
 from mcode.distributed.table import from_dask
-from mcode.models import BatchLogistic, DependentRelevance
+from mcode.models import BatchLogistic, DependentRelevance, as_model
 
 PARTS = ("growth", "ratio", "make", "fit", "audit", "score", "plot", "estimate")
 SIZES = (250_000, 500_000, 1_000_000, 2_000_000, 4_000_000)
@@ -60,11 +60,12 @@ CHUNK = 62_500
 
 @dataclass(frozen=True)
 class Large:
-    """The table that does not fit: its size, and the memory limit of each worker in megabytes."""
+    """The table that does not fit: its size, and the workers and the memory limit of each in megabytes."""
 
-    rows: int = 2_200_000
+    rows: int = 2_240_000
     features: int = 500
     responses: int = 5
+    workers: int = 2
     limit: int = 550
 
     @property
@@ -73,7 +74,7 @@ class Large:
         return self.rows * (4 * self.features + self.responses)
 
 
-QUICK = Large(30_000, 100, 5, 800)
+QUICK = Large(30_000, 100, 5, limit=800)
 
 
 def rows_of(n: int, m: int, d: int, seed: int) -> tuple[Any, Any]:
@@ -116,10 +117,10 @@ def detector() -> mcode.MCODE:
 
 
 @contextmanager
-def local(memory: str) -> Iterator[Client]:
+def local(memory: str, workers: int = WORKERS) -> Iterator[Client]:
     """Give a client of a local cluster of processes."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.ERROR}
-    with LocalCluster(n_workers=WORKERS, memory_limit=memory, **options) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=workers, memory_limit=memory, **options) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -250,24 +251,28 @@ def make(large: Large, scratch: Path) -> None:
         parquet.write_table(arrow.table(columns), path, row_group_size=8000, use_dictionary=False, compression="none")
 
 
-def beyond(step: str, large: Large, scratch: Path, keep: bool) -> None:
-    """Fit, audit or score the folder."""
+def beyond(step: str, large: Large, names: tuple[str, str], scratch: Path, keep: bool) -> None:
+    """Fit, audit or score the folder with a model and a score by name, the penalty given."""
     saved = scratch / "fitted.mcode"
-    with local(f"{large.limit}MB") as client, Watch(client) as watch:
+    chosen = as_model(names[0]).set_params(learner=BatchLogistic(penalty=PENALTY, scale=True))
+    with local(f"{large.limit}MB", large.workers) as client, Watch(client) as watch:
         ours, opened = Cluster(client), open_folder(scratch / "table", "y*")
         assert opened.table.n_rows == large.rows, "the folder is that of another size: make it anew"
         limits = ours.memory()
         start = time.perf_counter()
         with mcode.reporting(say):
             if step == "fit":
-                mcode.save(fit(ours, detector(), opened.table), saved)
+                mcode.save(fit(ours, mcode.MCODE(chosen, names[1]), opened.table), saved)
             elif step == "audit":
-                found = audit_table(ours, opened.table, model(), "learned", FOLDS, "auto", 0)
+                found = audit_table(ours, opened.table, chosen, names[1], None, "auto", 0)
                 write_audit(ours, found, scratch / "audited", "fdr", 0.1)
             else:
                 write_scores(ours, mcode.load(saved), opened, scratch / "scored", 0.999)
         row = {
             "step": step,
+            "model": names[0],
+            "score": names[1],
+            "workers": large.workers,
             "rows": large.rows,
             "features": large.features,
             "responses": large.responses,
@@ -278,7 +283,7 @@ def beyond(step: str, large: Large, scratch: Path, keep: bool) -> None:
             "seconds": time.perf_counter() - start,
             "passes": ours.passes,
             "peak_worker_mb": watch.peak / 1e6,
-            "limit_worker_mb": limits / WORKERS / 1e6,
+            "limit_worker_mb": limits / large.workers / 1e6,
             "workers_restarted": watch.restarts,
         }
     if step != "fit":
@@ -321,6 +326,9 @@ def plot() -> None:
     traffic.semilogx(n, moved / 1e3, "o-")
     top = 1.3 * moved.max() / 1e3
     traffic.set(xlabel="rows", ylabel="kB", title="Traffic of one pass of the solver", ylim=(0, top))
+    for axes in (cost, traffic):
+        axes.set_xticks(n, [f"{rows / 1e6:g} million" if rows == n[-1] else f"{rows / 1e6:g}" for rows in n])
+        axes.minorticks_off()
     figure.tight_layout()
     figure.savefig(RESULTS / "scale.png", dpi=120)
     print(f"growth exponent {exponent:.3f}; traffic of a pass {moved.min() / 1e3:.0f} to {moved.max() / 1e3:.0f} kB")
@@ -374,9 +382,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small tables; nothing is stored")
     parser.add_argument("--rows", type=int, nargs="+", help="sizes of `growth`, and the first of them of `ratio`")
     parser.add_argument("--table", type=Path, help="folder for the large table, which is then kept")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="for the large table, which grows with them")
+    parser.add_argument("--model", default="dbr", help="for the large table")
+    parser.add_argument("--score", default="learned", help="for the large table")
     options = parser.parse_args()
     parts = options.parts or [part for part in PARTS if not (options.quick and part in ("plot", "estimate"))]
-    keep, large = not options.quick, QUICK if options.quick else Large()
+    keep = not options.quick
+    large = QUICK if options.quick else Large(rows=1_120_000 * options.workers, workers=options.workers)
     scratch = options.table or Path(tempfile.mkdtemp(prefix="mcode-scale-"))
     try:
         for part in parts:
@@ -387,7 +399,7 @@ def main() -> None:
             elif part == "make":
                 make(large, scratch)
             elif part in ("fit", "audit", "score"):
-                beyond(part, large, scratch, keep)
+                beyond(part, large, (options.model, options.score), scratch, keep)
             elif part == "plot":
                 plot()
             elif part == "estimate":
