@@ -137,7 +137,9 @@ def test_label_column_with_many_values(values, said):
     # up to 50 can be asked for, and the sentence says how; more are no response
     assert ("max_values=40" in text) == (len(values) == 40)
     if len(values) == 40:
-        assert len(read(frame, "dx", max_values=40).label_values[0]) == 40
+        twice = pd.concat([frame, frame])
+        assert len(read(twice, "dx", max_values=40).label_values[0]) == 40
+        assert "another value in each of its 40 rows" in sentence_of(lambda: read(frame, "dx", max_values=40))
 
 
 @pytest.mark.parametrize("most", [1, 51, "20"])

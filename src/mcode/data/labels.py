@@ -151,6 +151,7 @@ def _from_numbers(columns: Columns, name: str, values: OwnValues | None, max_val
             "a response has two values or categories, so leave a column of measurements in the context",
         )
     pair = _values(columns.source, name, texts, len(found), values, max_values)
+    _refuse_names(columns.source, name, pair, int(there.sum()), values)
     codes = np.zeros(len(cells), np.uint8)
     for value, text in zip(found.tolist(), texts, strict=False):
         codes[cells == value] = pair.index(text)
@@ -164,6 +165,7 @@ def _from_texts(columns: Columns, name: str, values: OwnValues | None, max_value
     distinct = [value for value in compute.unique(cells).to_pylist() if value is not None]
     pair = _values(columns.source, name, sorted(distinct), len(distinct), values, max_values)
     there = np.asarray(cells.is_valid())
+    _refuse_names(columns.source, name, pair, int(there.sum()), values)
     code = compute.fill_null(compute.index_in(cells, value_set=arrow.array(pair, arrow.string())), 0)
     return np.asarray(code).astype(np.uint8), there, pair
 
@@ -190,6 +192,16 @@ def _values(
     if len(ordered) == 2:
         return ordered[0], ordered[1]
     return _with_other(ordered[0]) if ordered else ZERO_ONE
+
+
+def _refuse_names(source: str, name: str, found: OwnValues, n_rows: int, values: OwnValues | None) -> None:
+    """Refuse a column in which no value comes twice: that is a name of the row."""
+    if values is None and len(found) > 2 and len(found) == n_rows:
+        raise DataFormatError(
+            source,
+            reason=f"label column {name!r} has another value in each of its {n_rows} rows; "
+            "a response has two values or categories that come again",
+        )
 
 
 def _listed(values: OwnValues) -> str:
