@@ -1,13 +1,12 @@
 """One real cluster of two processes for all tests of this room, and tables for it."""
 
 import logging
-import os
-import signal
 
 import dask
 import pytest
 
 from distributed import Client, LocalCluster
+from distributed_tables import Killer
 
 
 @pytest.fixture(scope="session")
@@ -35,19 +34,6 @@ def small_sample():
     """Leave the work to the passes over the table: the sample that they start from is a small part of it."""
     with dask.config.set({"mcode.sample-rows": 200}):
         yield
-
-
-class Killer:
-    """Kills a worker process, without any goodbye, when the work has come to a certain stage."""
-
-    def __init__(self, client, stage):
-        self.client, self.stage, self.killed = client, stage, 0
-
-    def __call__(self, stage, done, total):
-        if self.killed or self.stage not in stage:
-            return
-        self.killed = next(iter(self.client.run(os.getpid).values()))
-        os.kill(self.killed, signal.SIGKILL)
 
 
 @pytest.fixture

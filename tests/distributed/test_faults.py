@@ -1,6 +1,7 @@
 """What goes wrong on a cluster is either made good, or one sentence."""
 
 import gc
+import logging
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 import mcode
 from distributed import Client, LocalCluster
-from distributed_tables import MODEL, folder_of, wrong_table
+from distributed_tables import MODEL, Killer, folder_of, wrong_table
 from mcode.distributed import ClusterError, audit_folder, connect, fit_folder, open_folder, read_results, score_folder
 from mcode.distributed.audit import audit_table, write_audit
 from mcode.distributed.cluster import Cluster
@@ -34,6 +35,17 @@ def test_a_fit_survives_the_death_of_a_worker(killer, small_sample):
     assert death.killed
     np.testing.assert_allclose(fitted.model_.conditionals_.features, whole.model_.conditionals_.features, atol=1e-5)
     np.testing.assert_allclose(fitted.reference_score_, whole.reference_score_, atol=1e-4)
+
+
+def test_a_fit_survives_the_death_of_the_only_worker(small_sample):
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with LocalCluster(n_workers=1, **options) as alone, Client(alone, set_as_default=False) as client:
+        death = Killer(client, "fit the folds")
+        with client.as_current(), mcode.reporting(death):
+            fitted = mcode.MCODE(MODEL, "norm").fit(*parts())
+    assert death.killed
+    plain = mcode.MCODE(MODEL, "norm").fit(*wrong_table()[:2])
+    np.testing.assert_allclose(fitted.model_.conditionals_.features, plain.model_.conditionals_.features, atol=1e-4)
 
 
 def test_audit_and_score_survive_the_death_of_a_worker(tmp_path, killer, small_sample):

@@ -90,12 +90,13 @@ class Cluster:
         """Return handles of function(source, *args) for each source; sources may hold Dask's delayed blocks."""
         call = dask.delayed(function, pure=False)
         addresses = list(self.workers())
+        alone = len(addresses) == 1
         with speaking(self.client):
             return [
                 self.client.compute(
                     call(source, *args),
-                    workers=[addresses[k * len(addresses) // len(sources)]],
-                    allow_other_workers=True,
+                    workers=None if alone else [addresses[k * len(addresses) // len(sources)]],
+                    allow_other_workers=not alone,
                     optimize_graph=False,
                 )
                 for k, source in enumerate(sources)
@@ -162,8 +163,15 @@ class Cluster:
                 return
 
     def _need_workers(self) -> None:
-        """Refuse to wait for ever: work that takes long is fine, a cluster that has nobody left is not."""
+        """Refuse to wait for ever: work that takes long is fine, a cluster that has nobody left is not.
+
+        Dask leaves work that prefers a worker undone where all workers were lost at the same moment.
+        """
         if self.client.nthreads():
+            if self.client.run_on_scheduler(_undone):
+                raise ClusterError(
+                    "All workers were lost at the same moment, and their work with them; repeat the run."
+                )
             return
         try:
             self.client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
@@ -193,6 +201,10 @@ def _same(value: Any) -> Any:
 
 def _sum(parts: list[Any]) -> Any:
     return reduce(add, parts)
+
+
+def _undone(dask_scheduler: Any) -> int:
+    return len(dask_scheduler.unrunnable)
 
 
 def _memory_limit(dask_worker: Any) -> int:

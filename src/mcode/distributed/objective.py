@@ -88,10 +88,16 @@ class Passes:
         """Return the sum over all partitions of function(partitions, *args)."""
         if self._chunks is None:
             return self.cluster.total(self.cluster.compute(anew, self._keyed, *self._how, function, *args))
+        alone = len(self.cluster.workers()) == 1
         with speaking(self.cluster.client):
             parts = [
                 self.cluster.client.submit(
-                    function, group, *args, pure=False, workers=[address], allow_other_workers=True
+                    function,
+                    group,
+                    *args,
+                    pure=False,
+                    workers=None if alone else [address],
+                    allow_other_workers=not alone,
                 )
                 for address, group in self._groups()
             ]

@@ -7,8 +7,10 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import psutil
 
 CACHE_SHARE = 0.15  # of a worker's memory limit, for partitions that are read anew in every pass
+FULL_SHARE = 0.5  # of the limit: a process that takes more keeps nothing, for it needs the rest to work
 
 # By partition: the token of the coefficients, and the curvature of each piece there. One entry per partition.
 curvatures: dict[str, tuple[str, list[Any]]] = {}
@@ -44,7 +46,10 @@ def _budget() -> float:
     from distributed import get_worker
 
     limit = get_worker().memory_manager.memory_limit
-    return CACHE_SHARE * limit if limit else float(2**30)
+    if not limit:
+        return float(2**30)
+    room = FULL_SHARE * limit - psutil.Process().memory_info().rss
+    return float(min(CACHE_SHARE * limit, _size + room))
 
 
 def forget(prefix: str) -> None:
