@@ -62,11 +62,11 @@ CHUNK = 62_500
 class Large:
     """The table that does not fit: its size, and the workers and the memory limit of each in megabytes."""
 
-    rows: int = 2_240_000
+    rows: int = 2_800_000
     features: int = 500
     responses: int = 5
     workers: int = 2
-    limit: int = 550
+    limit: int = 700
 
     @property
     def bytes(self) -> int:
@@ -388,7 +388,7 @@ def main() -> None:
     options = parser.parse_args()
     parts = options.parts or [part for part in PARTS if not (options.quick and part in ("plot", "estimate"))]
     keep = not options.quick
-    large = QUICK if options.quick else Large(rows=1_120_000 * options.workers, workers=options.workers)
+    large = QUICK if options.quick else Large(rows=1_400_000 * options.workers, workers=options.workers)
     scratch = options.table or Path(tempfile.mkdtemp(prefix="mcode-scale-"))
     try:
         for part in parts:
