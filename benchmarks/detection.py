@@ -6,7 +6,7 @@ does was chosen on half of the data sets, taken alternately from their alphabeti
 largest tables are sampled. Saves a table for each data set, and the time of the default audit beside that of the
 complement score's.
 
-    python benchmarks/detection.py [--quick] [--show] [--quality] [--times] [--sets NAME ...]
+    python benchmarks/detection.py [--quick] [--show] [--quality] [--times] [--sets NAME ...] [--kinds NAME ...]
 """
 
 from __future__ import annotations
@@ -164,10 +164,11 @@ def print_means(rows: list[dict[str, Any]], role: str) -> None:
     methods = list(dict.fromkeys(row["method"] for row in rows))
     sets = list(dict.fromkeys(row["data"] for row in rows))
     stored = {(row["method"], row["data"], row["kind"]): (float(row["auc"]), float(row["ap"])) for row in rows}
-    values = np.array([[[stored[method, name, kind] for kind in KINDS] for name in sets] for method in methods])
+    kinds = [kind for kind in KINDS if all((methods[0], name, kind) in stored for name in sets)]
+    values = np.array([[[stored[method, name, kind] for kind in kinds] for name in sets] for method in methods])
     ranks = rankdata(-values, axis=0).mean(axis=(1, 2))
     print(
-        f"\n{role}: {', '.join(sets)}\n{'AUC / average precision':24}" + "".join(f"{kind:>18}" for kind in KINDS),
+        f"\n{role}: {', '.join(sets)}\n{'AUC / average precision':24}" + "".join(f"{kind:>18}" for kind in kinds),
         end="",
     )
     print(f"{'mean':>18}{'mean rank':>18}")
@@ -183,13 +184,14 @@ def main() -> None:
     parser.add_argument("--quality", action="store_true", help="measure no times")
     parser.add_argument("--times", action="store_true", help="measure the times alone")
     parser.add_argument("--sets", nargs="*", default=list(SEEDS), help="data sets to audit")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), help="kinds of error")
     options = parser.parse_args()
     if options.quick:
         print_means([row for kind in KINDS for row in measure("emotions", kind, 1)], "reported")
         return
     if not (options.show or options.times):
         for name in options.sets:
-            update_csv("detection", [row for kind in KINDS for row in measure(name, kind, SEEDS[name])])
+            update_csv("detection", [row for kind in options.kinds for row in measure(name, kind, SEEDS[name])])
     if not (options.show or options.quality):
         for name in [name for name in TIMED if name in options.sets]:
             update_csv("detection_time", [measure_time(name, 3)])

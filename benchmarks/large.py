@@ -105,7 +105,7 @@ def command(name: str) -> list[dict[str, Any]]:
     peer = Watched([sys.executable, __file__, "--cleanlab", name])
     table = [
         {"data": name, "what": "mcode audit", **ours.numbers()},
-        {"data": name, "what": "cleanlab, scikit-learn one-vs-rest", **peer.numbers()},
+        {"data": name, "what": "cleanlab with scikit-learn one-vs-rest", **peer.numbers()},
     ]
     for line in table:
         print(line, flush=True)

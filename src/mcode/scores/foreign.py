@@ -50,8 +50,8 @@ class ForeignScore(ScoreBase):
     detector_ : object
         The fitted clone.
     batch_dependent_ : bool
-        Whether a row's score depends on the rows it is scored with, as with PyOD's ECOD and COPOD. Found at fit by
-        scoring a few rows alone and together; a `BatchDependenceWarning` says so, once.
+        Whether a row's score depends on the rows it is scored with, as with PyOD's ECOD, COPOD, SOD and COF. Found at
+        fit by scoring a few rows alone and together; a `BatchDependenceWarning` says so, once.
 
     Examples
     --------
@@ -88,7 +88,10 @@ class ForeignScore(ScoreBase):
         batch = M[: min(_PROBE_BATCH, M.shape[0])]
         together = self._outlier_score(batch)
         rows = np.argsort(together)[[0, together.size // 2, -1]][:_PROBED]
-        alone = np.concatenate([self._outlier_score(batch[row : row + 1]) for row in rows])
+        try:
+            alone = np.concatenate([self._outlier_score(batch[row : row + 1]) for row in rows])
+        except (IndexError, ValueError):  # PyOD's SOD and COF look for neighbours in the batch: one row has none
+            return True
         return not np.allclose(alone, together[rows], rtol=_SAME, atol=_SAME * float(np.ptp(together)))
 
 
