@@ -125,6 +125,18 @@ def test_gather_refuses_what_it_would_read_wrongly(D):
         gather(A.indptr.astype(np.uint32), A.indices.astype(np.uint32), A.data, D, np.empty((5, 8)))
 
 
+@both_precisions
+@pytest.mark.parametrize("d", [1, 5, 28, 32, 33, 101])
+def test_a_row_has_the_same_log_likelihood_wherever_it_stands(dtype, d):
+    rng = np.random.default_rng(0)
+    eta, target = 3 * rng.normal(size=(7, d)).astype(dtype), rng.integers(2, size=(7, d)).astype(np.uint8)
+    out, alone = np.empty((7 * 150, d)), np.empty((1, d))
+    log_likelihood(np.tile(eta, (150, 1)), np.tile(target, (150, 1)), out)
+    assert len(np.unique(out, axis=0)) == len(np.unique(eta, axis=0))
+    log_likelihood(eta[3:4], target[3:4], alone)
+    np.testing.assert_array_equal(alone[0], out[3])
+
+
 def test_every_kernel_is_found_again_in_the_cache():
     """numba's key of a function made by another one holds what that one compiled: new in every process."""
     modules = [

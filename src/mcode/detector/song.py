@@ -160,7 +160,6 @@ class SongCAD(DetectorBase):
     def fit(self, X: TableLike, Y: TableLike) -> Self:
         """Learn from past rows, assumed mostly right."""
         features, codes = self._open(X, Y)
-        self._check_parameters()
         rng = np.random.default_rng(self.random_state)
         self.reference_score_ = None
         codes = indicators(codes, self.n_values_)
@@ -197,6 +196,7 @@ class SongCAD(DetectorBase):
         return (self._density(X, Y) if self.reference == "batch" else self.score_).outlier_score(X, Y)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name, allowed in (
             ("variant", ("full", "split", "direct")),
             ("covariance", ("diagonal", "full")),

@@ -58,7 +58,7 @@ class Deal:
         Examples
         --------
         >>> np.bincount(Deal(5).fold_of(np.arange(100_000))) // 1000
-        array([20, 19, 19, 20, 20])
+        array([20, 20, 20, 19, 19])
         """
         return (hash_ids(ids, 2 * self.seed) % np.uint64(self.n_folds)).astype(np.intp)
 

@@ -34,6 +34,7 @@ FOLD_TOLERANCE = 3e-4
 SEARCHED_TOLERANCE = 1e-5
 GIVEN_TOLERANCE = 1e-7
 STRETCHES = 4  # of the rows for each thread
+TILE = 64  # rows that BLAS takes together: equal rows have equal bits but for what is left over at the end
 CELLS_AT_ONCE = 2**17  # a chunk's logits stay in cache from the product to the probability
 
 
@@ -262,7 +263,7 @@ class LinearConditionals:
         """Return log P of the observed responses, shape (n, d), computed in the precision of X."""
         out = np.empty(Y.shape)
         reader = self._reader(X)
-        at_once = max(256, CELLS_AT_ONCE // Y.shape[1])
+        at_once = max(256, CELLS_AT_ONCE // Y.shape[1] // TILE * TILE)
 
         def read(stretch: slice) -> None:
             room = np.empty((at_once, Y.shape[1]), reader.features.dtype)  # fresh memory would cost more than the sums
@@ -270,7 +271,7 @@ class LinearConditionals:
                 rows = slice(start, min(start + at_once, stretch.stop))
                 log_likelihood(reader.logits(X, Y, rows, room[: rows.stop - start]), Y[rows], out[rows])
 
-        length = max(at_once, -(-len(Y) // (STRETCHES * n_threads())))
+        length = max(at_once, -(-len(Y) // (STRETCHES * n_threads() * TILE)) * TILE)
         stretches = [slice(start, min(start + length, len(Y))) for start in range(0, len(Y), length)]
         run_all([partial(read, stretch) for stretch in stretches])
         return out

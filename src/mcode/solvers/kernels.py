@@ -24,6 +24,7 @@ Array = NDArray[Any]
 _KEEP_ORDER = {"contract", "nnan", "ninf", "nsz", "arcp"}
 
 CELLS_IN_A_ROW = 512  # of the pointwise loops, about
+ROWS_PER_VECTOR = 16  # of numbers of single precision in the widest vector there is
 PIECE = 1024  # entries of a sparse row that are summed before they join its total
 
 
@@ -257,14 +258,19 @@ def log_likelihood(eta: Array, target: Array, out: Array) -> None:
     array([[-6.93147181e-01, -4.24835426e-18, -4.00000000e+01]])
     """
     n, n_columns = eta.shape
-    together = CELLS_IN_A_ROW // n_columns if n_columns else 0
-    if together < 2 or not all(array.flags.c_contiguous for array in (eta, target, out)):
+    # Few columns leave the vector loops half empty: several rows are taken as one, as many as fill whole vectors, so
+    # that a row has the same bits wherever it stands.
+    together = CELLS_IN_A_ROW // n_columns // ROWS_PER_VECTOR * ROWS_PER_VECTOR if n_columns else 0
+    if together == 0 or not all(array.flags.c_contiguous for array in (eta, target, out)):
         _log_likelihood(eta, target, out)
         return
-    # few columns leave the vector loops half empty: several rows are taken as one
     whole = n - n % together
     _log_likelihood(*(array[:whole].reshape(-1, together * n_columns) for array in (eta, target, out)))
-    _log_likelihood(eta[whole:], target[whole:], out[whole:])
+    if whole < n:
+        rest = [np.zeros((together, n_columns), array.dtype) for array in (eta, target, out)]
+        rest[0][: n - whole], rest[1][: n - whole] = eta[whole:], target[whole:]
+        _log_likelihood(*(array.reshape(1, -1) for array in rest))
+        out[whole:] = rest[2][: n - whole]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
