@@ -9,22 +9,48 @@ from distributed import Client, LocalCluster
 from distributed_tables import Killer
 
 
-@pytest.fixture(scope="session")
-def client():
-    dask.config.set({"distributed.admin.system-monitor.gil.enabled": False})
-    with (
-        LocalCluster(
+class Place:
+    """A cluster of two worker processes, which is replaced when tests have killed more than it can bring back."""
+
+    def __init__(self):
+        dask.config.set({"distributed.admin.system-monitor.gil.enabled": False})
+        self._open()
+
+    def _open(self):
+        self.cluster = LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit="1GB", dashboard_address=":0", silence_logs=logging.WARNING
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+        )
+        self.client = Client(self.cluster)
+
+    def close(self):
+        self.client.close()
+        self.cluster.close()
+
+    def with_two_workers(self):
+        try:
+            self.client.wait_for_workers(2, timeout=20)
+        except TimeoutError:
+            self.close()
+            self._open()
+            self.client.wait_for_workers(2, timeout=60)
+        return self.client
+
+
+@pytest.fixture(scope="session")
+def place():
+    place = Place()
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def client(place):
+    """Begin every test with both workers, also after one that killed some."""
+    return place.with_two_workers()
 
 
 @pytest.fixture(autouse=True)
-def two_workers(client):
-    """Begin every test with both workers, also after one that killed some."""
-    client.wait_for_workers(2, timeout=60)
+def current_client(client):
     with client.as_current():
         yield
 
