@@ -1,6 +1,8 @@
 """What all tests share: small tables with dependent responses, and the real ones where they are installed."""
 
+import importlib.util
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -31,3 +33,19 @@ def real_data():
             return X, file["Y"]
 
     return read
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Return a running Chromium."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    missing = path is None or importlib.util.find_spec("playwright") is None
+    if missing and os.environ.get("CI") == "true":
+        pytest.fail("Chromium or playwright is not installed")
+    if missing:
+        pytest.skip("Chromium or playwright is not installed")
+    sync_api = importlib.import_module("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -1,30 +1,11 @@
 """The report in a real browser: it runs without an error, asks nothing of the outside, sorts and filters."""
 
-import importlib.util
-import os
-import shutil
-
 import pytest
 
 from mcode.report import html_page
 from report.made import finding, summary
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    missing = path is None or importlib.util.find_spec("playwright") is None
-    if missing and os.environ.get("CI") == "true":
-        pytest.fail("Chromium or playwright is not installed")
-    if missing:
-        pytest.skip("Chromium or playwright is not installed")
-    sync_api = importlib.import_module("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +23,10 @@ def report(tmp_path_factory):
 
 
 @pytest.fixture
-def page(browser, report, request):
+def page(chromium, report, request):
     """Return the page opened; at the end nothing may have gone wrong and nothing may have been asked for."""
     scheme, width = getattr(request, "param", ("light", 1440))
-    opened = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    opened = chromium.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
     troubles, requests = [], []
     opened.on("console", lambda message: troubles.append(message.text))
     opened.on("pageerror", lambda error: troubles.append(str(error)))

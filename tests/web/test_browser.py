@@ -3,7 +3,6 @@
 import csv
 import importlib.util
 import io
-import os
 import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,21 +13,6 @@ from web.conftest import QUEUE
 from web.hostile import SCRIPT
 from web.serving import serving
 from web.test_out import differences
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    missing = path is None or importlib.util.find_spec("playwright") is None
-    if missing and os.environ.get("CI") == "true":
-        pytest.fail("Chromium or playwright is not installed")
-    if missing:
-        pytest.skip("Chromium or playwright is not installed")
-    sync_api = importlib.import_module("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 class Visit:
