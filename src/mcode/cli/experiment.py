@@ -53,7 +53,7 @@ def experiment(
     """
     with session(quiet=quiet, as_json=json, debug=debug) as screen:
         if which not in EXPERIMENTS:
-            raise UnknownNameError("WHICH", which, EXPERIMENTS)
+            raise UnknownNameError("WHICH", which, EXPERIMENTS, or_instance=False)
         for module in ("matplotlib", "cleanlab", "pyod"):
             require(module, extra="experiments")
         folder = Path("build") / f"experiment-{which}" if out is None else out

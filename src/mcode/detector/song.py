@@ -203,7 +203,7 @@ class SongCAD(DetectorBase):
             ("responses", ("bernoulli", "gaussian")),
         ):
             if getattr(self, name) not in allowed:
-                raise UnknownNameError(name, getattr(self, name), allowed)
+                raise UnknownNameError(name, getattr(self, name), allowed, or_instance=False)
         for name in ("context_components", "response_components", "max_axes", "restarts", "max_iter"):
             value = getattr(self, name)
             if not (isinstance(value, int | np.integer) and value >= 1):

@@ -82,7 +82,7 @@ class DataFolder:
 
     def _file(self, name: str) -> Path:
         if name not in TITLES:
-            raise UnknownNameError("data set", name, TITLES)
+            raise UnknownNameError("data set", name, TITLES, or_instance=False)
         path = self.path / f"{name}.npz"
         if not path.is_file():
             raise NoDataError(path)

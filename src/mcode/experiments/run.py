@@ -49,11 +49,11 @@ def run_experiment(
     the files that were written
     """
     if which not in EXPERIMENTS:
-        raise UnknownNameError("which", which, EXPERIMENTS)
+        raise UnknownNameError("which", which, EXPERIMENTS, or_instance=False)
     known = {"1": tuple(PAPER), "2": tuple(PAPER), "clean": tuple(METHODS)}.get(which, ())
     for method in redo:
         if method not in known:
-            raise UnknownNameError("redo", method, known)
+            raise UnknownNameError("redo", method, known, or_instance=False)
     if only_tables:
         return _report(which, folder)
     source = DataFolder(data)
