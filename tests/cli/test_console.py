@@ -49,7 +49,7 @@ def test_progress_is_not_written_into_a_file(capsys):
 
 def test_our_warnings_are_notes_and_those_of_libraries_are_not_shown(capsys):
     with session():
-        warnings.warn_explicit(NotConvergedWarning(["a"], 0.1), None, "path.py", 1, module="mcode.solvers.path")
+        warnings.warn_explicit(NotConvergedWarning(["a"], 0.1), None, "fit.py", 1, module="mcode.solvers.fit")
         warnings.warn_explicit("about pandas", FutureWarning, "frame.py", 1, module="pandas.core")
     captured = capsys.readouterr()
     assert captured.out == ""

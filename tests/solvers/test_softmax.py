@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mcode.models.folds import stratified_folds
 from mcode.solvers.design import as_design
-from mcode.solvers.path import Fold, SoftmaxFit, Task, fit_all, fit_folds, search
+from mcode.solvers.fit import SoftmaxFit, Task, fit_all
+from mcode.solvers.search import Fold, fit_folds, search
 from mcode.solvers.softmax import SoftmaxObjective, logits, softmax_losses
 
 K = 4

@@ -29,20 +29,9 @@ from mcode.models.logistic import (
     Scaling,
 )
 from mcode.models.parents import Parents
+from mcode.solvers.fit import SINGLE_TOLERANCE, Task, fit_all, tighter
 from mcode.solvers.newton import Solution, minimise
-from mcode.solvers.path import (
-    FIRST,
-    GRID,
-    MOST_SEARCHED,
-    SINGLE_TOLERANCE,
-    WEAK,
-    Task,
-    Walk,
-    fit_all,
-    search,
-    search_tolerance,
-    tighter,
-)
+from mcode.solvers.search import FIRST, GRID, MOST_SEARCHED, WEAK, Walk, search, search_tolerance
 
 Array = NDArray[Any]
 Columns = NDArray[np.intp]

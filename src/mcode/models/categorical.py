@@ -13,8 +13,8 @@ from mcode._arrays import Floats, Matrix
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators
 from mcode.models.learners import Conditionals
+from mcode.solvers.fit import Task
 from mcode.solvers.kernels import log_likelihood
-from mcode.solvers.path import Task
 from mcode.solvers.softmax import log_of_sum
 
 if TYPE_CHECKING:

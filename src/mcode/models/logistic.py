@@ -21,9 +21,10 @@ from mcode.models.folds import stratified_folds
 from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import CrossFit
 from mcode.models.parents import Parents
+from mcode.solvers.fit import Task, fit_all
 from mcode.solvers.kernels import add_present, gather, log_likelihood
 from mcode.solvers.newton import Solution
-from mcode.solvers.path import Fold, Task, complete_folds, fit_all, fit_folds, make_folds, search
+from mcode.solvers.search import Fold, complete_folds, fit_folds, make_folds, search
 from mcode.solvers.threads import n_threads, one_blas_thread, run_all
 
 Array = NDArray[Any]

@@ -97,16 +97,18 @@ def _log_odds_of_being_the_one(values: Floats) -> Floats:
 
 def _fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return w that maximises the likelihood that the one response named of each row is a wrong one."""
-    scale = spread(features.reshape(-1, features.shape[2]))
-    Z = features / scale
+    flat = features.reshape(-1, features.shape[2])
+    scale = spread(flat)
+    Z = flat / scale
 
     def loss(w: Floats) -> tuple[float, Floats]:
-        eta = Z @ w
-        among_wrong = np.where(wrong, eta, -np.inf)
-        log_all, log_wrong = log_sum_exp(eta), log_sum_exp(among_wrong)
-        residual = np.exp(eta - log_all[:, None]) - np.exp(among_wrong - log_wrong[:, None])
-        gradient = np.tensordot(residual * share[:, None], Z, axes=2) + PENALTY * w
-        return float((share * (log_all - log_wrong)).sum() + 0.5 * PENALTY * w @ w), gradient
+        eta = (Z @ w).reshape(wrong.shape)
+        odds = np.exp(eta - eta.max(axis=1, keepdims=True))
+        odds_wrong = odds * wrong
+        total, total_wrong = odds.sum(axis=1), np.maximum(odds_wrong.sum(axis=1), 1e-300)
+        residual = odds * (share / total)[:, None] - odds_wrong * (share / total_wrong)[:, None]
+        value = share @ (np.log(total) - np.log(total_wrong)) + 0.5 * PENALTY * w @ w
+        return float(value), residual.ravel() @ Z + PENALTY * w
 
     start = np.zeros(features.shape[2])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})

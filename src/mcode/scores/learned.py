@@ -20,7 +20,8 @@ from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, sample_cells
 from mcode.scores.noise import Errors, weighted
 from mcode.scores.row_features import row_features, smoothed_base_rate, spread
-from mcode.solvers.path import Task, fit_all
+from mcode.solvers.fit import Task, fit_all
+from mcode.solvers.threads import one_blas_thread
 
 # Kinds that are hard to tell from right rows have more; the others lose little by having less. Chosen on half of the
 # data sets (benchmarks/detection.py).
@@ -80,6 +81,7 @@ class LearnedScore(BaseEstimator):
         self.max_rows = max_rows
         self.random_state = random_state
 
+    @one_blas_thread()
     def fit(self, panel: Panel, reread: Reread, fold_of_row: NDArray[np.intp] | None = None) -> Self:
         """Learn the ratios.
 

@@ -64,8 +64,9 @@ def one_blas_thread() -> Iterator[None]:
         _limit.give_back()
 
 
+@cache
 def n_threads() -> int:
-    """Return how many pieces of work run side by side."""
+    """Return how many pieces of work run side by side; finding out reads files of the system."""
     return int(joblib.cpu_count())
 
 
