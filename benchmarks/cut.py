@@ -145,7 +145,7 @@ def main() -> None:
             lines += table_of(name, tables, options.seeds, cut)
             write_csv(f"cut_{part}", lines)
     if options.only in (None, "visits"):
-        write_csv("cut_visits", table_of("clinic visits; 2 % wrong", visits, max(1, options.seeds // 10)))
+        write_csv("cut_visits", table_of("clinic visits; 2 % wrong", visits, options.seeds))
     if options.only in (None, "real"):
         lines = []
         for name, seeds in REAL.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from mcode.models.encoding import ResponseEncoding
 from mcode.own_words import named_responses
 
 PART_BYTES = 24 * 2**20  # of Parquet's own uncompressed count: a worker holds a few parts at once
+COLUMNS_AT_ONCE = 16  # as many as stay in cache while they are turned
 SCHEMA_ROWS = 50_000
 SCHEMA_GROUPS = 12
 
@@ -75,7 +77,7 @@ class FilePart:
                     )
 
     def _table(self) -> Any:
-        with _reading(self.path), parquet.ParquetFile(self.path) as file:
+        with _reading(self.path), parquet.ParquetFile(self.path, metadata=_metadata(self.path)) as file:
             known = set(file.schema_arrow.names)
             names = [name for name in columns_read(self.schema) if name in known]
             return file.read_row_groups(list(self.groups), columns=names, use_threads=False)
@@ -108,9 +110,7 @@ def plain_numbers(table: Any, part: FilePart) -> Dataset | None:
     if not all(types.is_floating(c.type) for c in context) or not all(types.is_integer(c.type) for c in labels):
         return None
     single = all(c.type.bit_width <= 32 for c in context)
-    columns = np.empty((len(names), table.num_rows), np.float32 if single else np.float64)
-    for j, column in enumerate(context):
-        columns[j] = column.to_numpy()
+    X = rows_of_columns(context, table.num_rows, np.float32 if single else np.float64)
     codes = np.column_stack([column.to_numpy() for column in labels])
     if ((codes != 0) & (codes != 1)).any():
         return None
@@ -118,7 +118,26 @@ def plain_numbers(table: Any, part: FilePart) -> Dataset | None:
     if schema.id_name is not None:
         ids = np.array(table[schema.id_name].to_pylist(), object)
         ids = ids.astype(np.int64) if types.is_integer(table[schema.id_name].type) else ids
-    return Dataset(np.ascontiguousarray(columns.T), codes.astype(np.uint8), ids, schema, part.path)
+    return Dataset(X, codes.astype(np.uint8), ids, schema, part.path)
+
+
+def rows_of_columns(columns: Sequence[Any], n_rows: int, dtype: Any) -> Any:
+    """Return Arrow columns as a matrix row by row; some are turned at a time, so that they stay in cache.
+
+    Examples
+    --------
+    >>> rows_of_columns([arrow.array([1.0, 2.0]), arrow.array([3.0, 4.0])], 2, np.float32)
+    array([[1., 3.],
+           [2., 4.]], dtype=float32)
+    """
+    X = np.empty((n_rows, len(columns)), dtype)
+    some = np.empty((COLUMNS_AT_ONCE, n_rows), dtype)
+    for start in range(0, len(columns), COLUMNS_AT_ONCE):
+        these = columns[start : start + COLUMNS_AT_ONCE]
+        for j, column in enumerate(these):
+            some[j] = column.to_numpy()
+        X[:, start : start + len(these)] = some[: len(these)].T
+    return X
 
 
 def columns_read(schema: Schema) -> list[str]:
@@ -133,6 +152,17 @@ def encoding_of(schema: Schema) -> ResponseEncoding:
     codes = np.minimum(np.arange(n_values.max())[:, None], n_values - 1).astype(np.uint8)
     rows = len(codes)
     return ResponseEncoding.of(named_responses(Dataset(np.zeros((rows, 1)), codes, np.arange(rows), schema)))
+
+
+def _metadata(path: str) -> Any:
+    """Return the end of a file. Its parts are read one after the other, and parsing hundreds of columns takes long."""
+    about = Path(path).stat()
+    return _parsed(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=2)
+def _parsed(path: str, _changed: int, _size: int) -> Any:
+    return parquet.read_metadata(path)
 
 
 @contextmanager

@@ -80,8 +80,13 @@ class Coordinates:
             return stack(np.empty((len(Y), 0), np.float32), inputs, np.float32)
         if self.center is None or self.scale is None:
             return stack(X, inputs, np.float32)
-        centred = (X - self.center.astype(X.dtype)) / self.scale.astype(X.dtype)
-        return stack(centred, inputs, np.float32)
+        m = X.shape[1]
+        Z = np.empty((len(Y), m + inputs.shape[1] + 1), np.float32)  # no copy on the way: every pass may come here
+        np.subtract(np.asarray(X), self.center.astype(X.dtype), out=Z[:, :m], casting="same_kind")
+        Z[:, :m] /= self.scale.astype(np.float32)
+        Z[:, m:-1] = inputs
+        Z[:, -1] = 1
+        return Z
 
 
 @dataclass(frozen=True)
