@@ -10,15 +10,19 @@ import pandas as pd
 import pytest
 from sqlalchemy import select
 
+import mcode
 from cli.runner import run
 from mcode.cli.auditing import run_audit
 from mcode.cli.cut import CutRequest
 from mcode.cli.model_file import load_model
 from mcode.cli.reviewing import make_project
 from mcode.data import read
+from mcode.models import BinaryRelevance
+from mcode.own_words import named_responses
 from mcode.web import tables as t
 from mcode.web.database import Database
 from mcode.web.project import Project
+from mcode.web.reranking import Judged, reranked
 from mcode.web.scoring import Scorer
 from web.conftest import LABELS, QUEUE, Api, client_of
 from web.postgres import new_database
@@ -242,3 +246,14 @@ def test_what_is_no_project_is_refused_in_one_sentence(tmp_path, content):
     assert result.exit_code == 2, result.stderr
     assert len(result.stderr.strip().splitlines()) <= 3
     assert run("review", tmp_path / "nothing.review").exit_code == 2
+
+
+def test_rerank_audits_with_the_learner_that_was_asked_for(made, tmp_path):
+    data = read(made / "visits.csv", labels=["dx_*", "rx_*"], id="visit_id")
+    none, empty = np.empty(0, np.intp), np.empty(0)
+    nobody = Judged(none, empty.astype(bool), empty, none, none, {})
+    auditing = {"model": "br", "learner": "naive-bayes", "score": "noise", "folds": 3, "random_state": 1}
+    found, _ = reranked(data, nobody, auditing)
+    model = BinaryRelevance("naive-bayes")
+    expected = mcode.audit(data.X, named_responses(data), model=model, score="noise", folds=3, random_state=1)
+    np.testing.assert_array_equal(found.outlier_score, expected.outlier_score)

@@ -156,7 +156,7 @@ def audit(
             audited = run_audit(data, request, model=model, learner=learner, score=score, folds=folds, seed=seed)
             write_results(audited, out, report)
             if store is not None:
-                auditing = {"model": model, "score": score, "folds": folds, "random_state": seed}
+                auditing = {"model": model, "learner": learner, "score": score, "folds": folds, "random_state": seed}
                 reading: dict[str, Any] = {
                     "missing_labels": "drop" if drop_missing_labels else "refuse",
                     "max_values": max_values,

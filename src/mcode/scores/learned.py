@@ -29,7 +29,7 @@ DEFAULT_ERRORS: dict[ErrorKind, float] = {Flip(): 4, Flip(3): 1, Add(): 1, Drop(
 TOLERANCE = 1e-4
 LEAST_ROOM = 0.01  # of 1 - c R: a row is never more than 99 % certain to be wrong by its ratio alone
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
-CAREFUL_BY = 0.5  # standard errors of a count, chosen by benchmarks/cut.py on seeds that it does not report
+CAREFUL_BY = 2 / 3  # standard errors of a count, chosen by benchmarks/cut.py on seeds that it does not report
 FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
 
 
@@ -166,12 +166,12 @@ def largest_share(recorded: Floats, made_wrong: Sequence[Floats], shares: Floats
 
     Above any threshold t, recorded rows are wrong or right ones: P(recorded > t) >= c * P(wrong > t). So c is at most
     the smallest quotient of the two, and about that where right rows do not reach. In a small table few rows are above
-    it, and too large a share makes right rows look wrong: their count is taken half a standard error lower.
+    it, and too large a share makes right rows look wrong: their count is taken CAREFUL_BY standard errors lower.
 
     Examples
     --------
     >>> largest_share(np.r_[np.zeros(90), np.full(10, 9.0)], [np.full(50, 8.0)], np.ones(1)).__round__(3)
-    0.092
+    0.087
     """
     wrong = np.concatenate(made_wrong)
     weight = np.concatenate(

@@ -29,7 +29,7 @@ class Source:
     path : str
     sha256 : str, of the file when it was audited
     reading : dict, arguments of `mcode.read`
-    auditing : dict, arguments of `mcode.audit`
+    auditing : dict, arguments of `mcode.audit`, and the name of the learner if it is not the default
     """
 
     path: str

@@ -23,6 +23,7 @@ from mcode.detector import Audit
 from mcode.detector.feedback import learned_shifts
 from mcode.errors import McodeError
 from mcode.explain.finding import Finding
+from mcode.models import as_model
 from mcode.own_words import explain_audit, named_responses
 from mcode.report.summary import Cut, Summary, summarise
 from mcode.web import tables as t
@@ -118,7 +119,9 @@ def _log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:
 def reranked(data: Dataset, judged: Judged, auditing: Mapping[str, Any]) -> tuple[Audit, NDArray[np.intp]]:
     """Audit with what the verdicts say; return the audit and the rows that are not judged, most suspicious first."""
     right = corrected_data(data, judged)
-    found = mcode.audit(right.X, named_responses(right), **auditing)
+    options = dict(auditing)
+    model = as_model(options.pop("model", "dbr"), options.pop("learner", None))
+    found = mcode.audit(right.X, named_responses(right), model=model, **options)
     log_odds = relearned_log_odds(found, judged)
     found = dataclasses.replace(found, error_probability=1.0 / (1.0 + np.exp(-log_odds)))
     order = np.lexsort((-found.outlier_score, -log_odds))
