@@ -19,9 +19,10 @@ import numpy as np
 import psutil
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm.core import CommClosedError
+from distributed.protocol.pickle import dumps
 from distributed.scheduler import KilledWorker
-from numpy.typing import NDArray
 
+import distributed
 from distributed import Client, LocalCluster, as_completed, wait
 from mcode._progress import advance
 from mcode.errors import McodeError, ParameterError
@@ -30,7 +31,7 @@ Future: TypeAlias = Any  # Dask ships types for little of its surface
 
 ARITY = 8  # sums that one task adds up
 GROUPS_PER_THREAD = 2  # pieces of work per thread and pass: few messages, and the last one is not waited for long
-SMALL = 2**16  # bytes of an array that travels inside of each task
+SMALL = 2**16  # bytes of a value that travels inside of each task
 WORKERS_KNOWN_SECONDS = 3.0
 WATCHED_SECONDS = 1.0  # passes that take longer report how far they are
 GLANCE_SECONDS = 0.02
@@ -78,13 +79,17 @@ class Cluster:
             limits = self.client.run(_memory_limit)
         return int(sum(limits.values()))
 
-    def share(self, value: NDArray[Any]) -> Any:
-        """Return what stands for an array in the arguments of the tasks of a pass.
+    def share(self, value: Any) -> Any:
+        """Return what stands for a value in the arguments of the tasks of a pass.
 
-        A small one is itself. A larger one is a task of its own, whose result each worker fetches once; not scattered
-        data, which would be lost with the worker that holds it.
+        A small one is itself. A larger one is a task of its own, whose result each worker fetches once: in the
+        arguments of hundreds of waiting tasks it would fill the workers' memory. Not scattered data, which would be
+        lost with the worker that holds it.
         """
-        return value if value.nbytes <= SMALL else self.client.submit(_same, value, pure=False)
+        if isinstance(value, distributed.Future):
+            return value
+        size = value.nbytes if isinstance(value, np.ndarray) else len(dumps(value))
+        return value if size <= SMALL else self.client.submit(_same, value, pure=False)
 
     def compute(self, function: Callable[..., Any], sources: Sequence[Any], *args: Any) -> list[Future]:
         """Return handles of function(source, *args) for each source; sources may hold Dask's delayed blocks."""
@@ -92,9 +97,10 @@ class Cluster:
         addresses = list(self.workers())
         alone = len(addresses) == 1
         with speaking(self.client):
+            shared = [self.share(value) for value in args]
             return [
                 self.client.compute(
-                    call(source, *args),
+                    call(source, *shared),
                     workers=None if alone else [addresses[k * len(addresses) // len(sources)]],
                     allow_other_workers=not alone,
                     optimize_graph=False,
