@@ -136,7 +136,7 @@ def growth(sizes: list[int], keep: bool) -> None:
         for n in (20_000, *sizes):  # the first compiles
             X, Y = dask_table(client, n)
             ours = Cluster(client)
-            source, meter = from_dask(ours, X, Y), PassMeter(ours)
+            source, meter = from_dask(ours, X, Y), PassMeter(ours, idle_bytes_per_second())
             start = time.perf_counter()
             with mcode.reporting(meter):
                 fit(ours, detector(), source)
@@ -149,6 +149,7 @@ def growth(sizes: list[int], keep: bool) -> None:
                 "solver_passes": meter.passes,
                 "solver_seconds": meter.seconds,
                 "bytes_per_solver_pass": meter.bytes / max(1, meter.passes),
+                "idle_bytes_per_second": meter.idle,
             }
             print(row, flush=True)
             if keep and n in sizes:
@@ -159,23 +160,42 @@ def growth(sizes: list[int], keep: bool) -> None:
 class PassMeter:
     """Counts passes, seconds and bytes of the solver; what surrounds it moves samples too.
 
-    All parts of a local cluster talk over the loopback interface, whose counter gives the bytes.
+    All parts of a local cluster talk over the loopback interface, whose counter gives the bytes. What they say to each
+    other while nothing is to be done, at `idle` bytes per second, is no part of a pass.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster, self.bytes, self.passes, self.seconds, self._from = cluster, 0, 0, 0.0, (0, 0, 0.0)
+    def __init__(self, cluster: Cluster, idle: float) -> None:
+        self.cluster, self.idle, self.passes, self.seconds, self._from = cluster, idle, 0, 0.0, (0, 0, 0.0)
+        self.all_bytes = 0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Note where the counters stand when a fit begins and ends."""
         if stage not in ("fit the folds", "fit all rows"):
             return
-        now = (int(psutil.net_io_counters(pernic=True)["lo"].bytes_sent), self.cluster.passes, time.perf_counter())
+        now = (loopback_bytes(), self.cluster.passes, time.perf_counter())
         if done == 0:
             self._from = now
         elif done == total:
-            self.bytes += now[0] - self._from[0]
+            self.all_bytes += now[0] - self._from[0]
             self.passes += now[1] - self._from[1]
             self.seconds += now[2] - self._from[2]
+
+    @property
+    def bytes(self) -> float:
+        """What the passes themselves moved."""
+        return self.all_bytes - self.idle * self.seconds
+
+
+def loopback_bytes() -> int:
+    """Return the bytes sent over the loopback interface so far."""
+    return int(psutil.net_io_counters(pernic=True)["lo"].bytes_sent)
+
+
+def idle_bytes_per_second(seconds: float = 10.0) -> float:
+    """Return what is sent while nobody works."""
+    before = loopback_bytes()
+    time.sleep(seconds)
+    return (loopback_bytes() - before) / seconds
 
 
 def ratio(n: int, keep: bool) -> None:
