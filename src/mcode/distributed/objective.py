@@ -27,6 +27,7 @@ from mcode.distributed.pieces import (
     prepare,
     slopes,
     squared_rises,
+    together,
 )
 from mcode.distributed.storage import forget
 from mcode.distributed.table import Table
@@ -64,7 +65,7 @@ class Passes:
         self._how = (encoding, coordinates, deal)
         self._keyed = [[source, f"{self.prefix}:{k}"] for k, source in enumerate(table.sources)]
         self._chunks: list[Any] | None = None
-        self._cut: list[tuple[str, list[Any]]] = []
+        self._cut: list[tuple[str, Future]] = []
         self._cut_for: dict[str, int] = {}
         if keep:
             self._chunks = cluster.compute(prepare, self._keyed, *self._how)
@@ -88,23 +89,21 @@ class Passes:
         """Return the sum over all partitions of function(partitions, *args)."""
         if self._chunks is None:
             return self.cluster.total(self.cluster.compute(anew, self._keyed, *self._how, function, *args))
-        alone = len(self.cluster.workers()) == 1
         with speaking(self.cluster.client):
-            parts = [
-                self.cluster.client.submit(
-                    function,
-                    group,
-                    *args,
-                    pure=False,
-                    workers=None if alone else [address],
-                    allow_other_workers=not alone,
-                )
-                for address, group in self._groups()
-            ]
+            parts = [self._submit(address, function, group, *args) for address, group in self._groups()]
         return self.cluster.total(parts)
 
-    def _groups(self) -> list[tuple[str, list[Any]]]:
-        """Return partitions that one task goes over, and the worker where they are or whose turn it is."""
+    def _submit(self, address: str, function: Any, *args: Any) -> Future:
+        """Return a handle of function(*args), computed on a worker or, if that is gone, on another."""
+        alone = len(self.cluster.workers()) == 1
+        where = {"workers": None if alone else [address], "allow_other_workers": not alone}
+        return self.cluster.client.submit(function, *args, pure=False, **where)
+
+    def _groups(self) -> list[tuple[str, Future]]:
+        """Return partitions that one task goes over, and the worker where they are or whose turn it is.
+
+        A group is one handle, or every pass would send the names and whereabouts of all its partitions.
+        """
         assert self._chunks is not None
         workers = self.cluster.workers()
         if workers == self._cut_for:
@@ -115,7 +114,7 @@ class Passes:
             home = homes.get(k, "")
             at_home[home if home in workers else list(workers)[k * len(workers) // len(self._chunks)]].append(chunk)
         self._cut = [
-            (address, group)
+            (address, self._submit(address, together, group))
             for address, mine in at_home.items()
             if mine
             for group in groups(mine, GROUPS_PER_THREAD * workers[address])
