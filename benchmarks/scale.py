@@ -46,6 +46,8 @@ from distributed import Client, LocalCluster, wait
 from mcode.distributed import Cluster, open_folder
 from mcode.distributed.audit import audit_table, write_audit
 from mcode.distributed.fit import fit
+from mcode.distributed.objective import Passes
+from mcode.distributed.pieces import Ask
 from mcode.distributed.results import check_finished
 from mcode.distributed.score import write_scores
 from mcode.distributed.table import from_dask
@@ -138,7 +140,7 @@ def growth(sizes: list[int], keep: bool) -> None:
             ours = Cluster(client)
             source, meter = from_dask(ours, X, Y), PassMeter(ours, idle_bytes_per_second())
             start = time.perf_counter()
-            with mcode.reporting(meter):
+            with mcode.reporting(meter), meter.counting():
                 fit(ours, detector(), source)
             seconds = time.perf_counter() - start
             row = {
@@ -149,6 +151,8 @@ def growth(sizes: list[int], keep: bool) -> None:
                 "solver_passes": meter.passes,
                 "solver_seconds": meter.seconds,
                 "bytes_per_solver_pass": meter.bytes / max(1, meter.passes),
+                "columns_per_solver_pass": meter.columns / max(1, meter.passes),
+                "bytes_per_column_and_pass": meter.bytes / max(1, meter.columns),
                 "idle_bytes_per_second": meter.idle,
             }
             print(row, flush=True)
@@ -161,12 +165,13 @@ class PassMeter:
     """Counts passes, seconds and bytes of the solver; what surrounds it moves samples too.
 
     All parts of a local cluster talk over the loopback interface, whose counter gives the bytes. What they say to each
-    other while nothing is to be done, at `idle` bytes per second, is no part of a pass.
+    other while nothing is to be done, at `idle` bytes per second, is no part of a pass. Columns that have converged
+    are in no further pass, so that passes differ in size: `columns` counts those of all passes.
     """
 
     def __init__(self, cluster: Cluster, idle: float) -> None:
         self.cluster, self.idle, self.passes, self.seconds, self._from = cluster, idle, 0, 0.0, (0, 0, 0.0)
-        self.all_bytes = 0
+        self.all_bytes, self.columns = 0, 0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Note where the counters stand when a fit begins and ends."""
@@ -179,6 +184,23 @@ class PassMeter:
             self.all_bytes += now[0] - self._from[0]
             self.passes += now[1] - self._from[1]
             self.seconds += now[2] - self._from[2]
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count the columns of each pass."""
+        total = Passes.total
+
+        def counted(passes: Passes, function: Any, *args: Any) -> Any:
+            asked = next(value for value in args if isinstance(value, Ask))
+            chosen = [len(value) for value in args if isinstance(value, np.ndarray) and value.ndim == 1]
+            self.columns += chosen[0] if chosen else len(asked.response)
+            return total(passes, function, *args)
+
+        Passes.total = counted  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            Passes.total = total  # type: ignore[method-assign]
 
     @property
     def bytes(self) -> float:
@@ -322,10 +344,10 @@ def say(stage: str, done: int, total: int) -> None:
 
 
 def stored_growth() -> tuple[Any, Any, Any, float]:
-    """Return rows, seconds, bytes per pass and the growth exponent of what is stored."""
+    """Return rows, seconds, bytes per column and pass, and the growth exponent of what is stored."""
     stored = sorted(read_csv("scale_growth"), key=lambda row: int(row["rows"]))
     n, seconds, moved = (
-        np.array([float(row[key]) for row in stored]) for key in ("rows", "seconds", "bytes_per_solver_pass")
+        np.array([float(row[key]) for row in stored]) for key in ("rows", "seconds", "bytes_per_column_and_pass")
     )
     return n, seconds, moved, float(np.polyfit(np.log(n), np.log(seconds), 1)[0])
 
@@ -345,13 +367,15 @@ def plot() -> None:
     cost.legend()
     traffic.semilogx(n, moved / 1e3, "o-")
     top = 1.3 * moved.max() / 1e3
-    traffic.set(xlabel="rows", ylabel="kB", title="Traffic of one pass of the solver", ylim=(0, top))
+    traffic.set(xlabel="rows", ylabel="kB", title="Traffic of one column in one pass", ylim=(0, top))
     for axes in (cost, traffic):
         axes.set_xticks(n, [f"{rows / 1e6:g} million" if rows == n[-1] else f"{rows / 1e6:g}" for rows in n])
         axes.minorticks_off()
     figure.tight_layout()
     figure.savefig(RESULTS / "scale.png", dpi=120)
-    print(f"growth exponent {exponent:.3f}; traffic of a pass {moved.min() / 1e3:.0f} to {moved.max() / 1e3:.0f} kB")
+    print(
+        f"growth exponent {exponent:.3f}; traffic of a column and pass {moved.min() / 1e3:.2f} to {moved.max() / 1e3:.2f} kB"
+    )
 
 
 @dataclass(frozen=True)
