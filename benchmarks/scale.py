@@ -373,9 +373,8 @@ def plot() -> None:
         axes.minorticks_off()
     figure.tight_layout()
     figure.savefig(RESULTS / "scale.png", dpi=120)
-    print(
-        f"growth exponent {exponent:.3f}; traffic of a column and pass {moved.min() / 1e3:.2f} to {moved.max() / 1e3:.2f} kB"
-    )
+    least, most = moved.min() / 1e3, moved.max() / 1e3
+    print(f"growth exponent {exponent:.3f}; traffic of a column and pass {least:.2f} to {most:.2f} kB")
 
 
 @dataclass(frozen=True)
