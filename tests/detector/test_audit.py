@@ -138,11 +138,11 @@ def test_the_error_rate_is_taken_or_estimated(planted):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.25])
-def test_the_largest_possible_share_of_wrong_rows_is_that_of_a_mixture(share):
+def test_the_largest_possible_share_of_wrong_rows_is_that_of_a_mixture_on_the_careful_side(share):
     rng = np.random.default_rng(0)
     recorded = rng.normal(size=50_000) + 5.0 * (rng.random(50_000) < share)
     made_wrong = [rng.normal(size=20_000) + 5.0]
-    assert largest_share(recorded, made_wrong, np.ones(1)) == pytest.approx(share, rel=0.1)
+    assert 0.85 * share < largest_share(recorded, made_wrong, np.ones(1)) <= share
 
 
 def test_a_table_without_wrong_rows_has_next_to_no_share_of_them():
