@@ -29,7 +29,7 @@ DEFAULT_ERRORS: dict[ErrorKind, float] = {Flip(): 4, Flip(3): 1, Add(): 1, Drop(
 TOLERANCE = 1e-4
 LEAST_ROOM = 0.01  # of 1 - c R: a row is never more than 99 % certain to be wrong by its ratio alone
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
-CAREFUL_BY = 2 / 3  # standard errors of a count, chosen by benchmarks/cut.py on seeds that it does not report
+CAREFUL_BY = 2 / 3  # standard errors of a count; how it was chosen: docs/explaining.md
 FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
 
 
