@@ -89,7 +89,7 @@ class Cluster:
         if isinstance(value, distributed.Future):
             return value
         size = value.nbytes if isinstance(value, np.ndarray) else len(dumps(value))
-        return value if size <= SMALL else self.client.submit(_same, value, pure=False)
+        return value if size <= SMALL else self.client.submit(same, value, pure=False)
 
     def compute(self, function: Callable[..., Any], sources: Sequence[Any], *args: Any) -> list[Future]:
         """Return handles of function(source, *args) for each source; sources may hold Dask's delayed blocks."""
@@ -201,7 +201,8 @@ def groups(items: Sequence[Any], n_groups: int) -> list[list[Any]]:
     return [list(items[a:b]) for a, b in pairwise(ends)]
 
 
-def _same(value: Any) -> Any:
+def same(value: Any) -> Any:
+    """Return a value: as a task, it is what stands for the value in the arguments of others."""
     return value
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from distributed import wait
 from mcode._arrays import Floats
-from mcode.distributed.cluster import GROUPS_PER_THREAD, Cluster, Future, groups, speaking
+from mcode.distributed.cluster import GROUPS_PER_THREAD, Cluster, Future, groups, same, speaking
 from mcode.distributed.deal import Deal
 from mcode.distributed.pieces import (
     Ask,
@@ -27,7 +27,6 @@ from mcode.distributed.pieces import (
     prepare,
     slopes,
     squared_rises,
-    together,
 )
 from mcode.distributed.storage import forget
 from mcode.distributed.table import Table
@@ -114,7 +113,7 @@ class Passes:
             home = homes.get(k, "")
             at_home[home if home in workers else list(workers)[k * len(workers) // len(self._chunks)]].append(chunk)
         self._cut = [
-            (address, self._submit(address, together, group))
+            (address, self._submit(address, same, group))
             for address, mine in at_home.items()
             if mine
             for group in groups(mine, GROUPS_PER_THREAD * workers[address])

@@ -146,11 +146,6 @@ def prepare(keyed: list[Any], encoding: ResponseEncoding, coordinates: Coordinat
     return Prepared(key, Recipe(source, key, encoding, coordinates, deal).make())
 
 
-def together(chunks: list[Prepared | Recipe]) -> list[Prepared | Recipe]:
-    """Return the partitions that one task of a pass goes over."""
-    return chunks
-
-
 def opened(chunk: Prepared | Recipe) -> list[Piece]:
     """Return the pieces of a partition: those that are kept, or made anew."""
     return chunk.pieces if isinstance(chunk, Prepared) else kept(chunk.key, chunk.make)
