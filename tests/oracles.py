@@ -67,6 +67,21 @@ def all_vectors(d):
     return np.array(list(itertools.product([0, 1], repeat=d)), dtype=np.uint8)
 
 
+def both_directions(model, Y, known=1.0):
+    """log P of each response by the rise of the log pseudo-likelihood were it different, one response at a time.
+
+    `model` is fitted without context; only `known` responses count.
+    """
+    nothing = np.zeros((len(Y), 0))
+    now = (model.log_proba(nothing, Y) * known).sum(axis=1)
+    out = np.empty(Y.shape)
+    for j in range(Y.shape[1]):
+        other = Y.copy()
+        other[:, j] = 1 - other[:, j]
+        out[:, j] = -np.logaddexp(0.0, (model.log_proba(nothing, other) * known).sum(axis=1) - now)
+    return out
+
+
 def held_out_losses(X, parents, target, free, grid, fold_of_row):
     """Summed held-out log-loss of each penalty and column, every cell by its own scikit-learn fit."""
     loss = np.zeros((len(grid), target.shape[1]))

@@ -26,7 +26,7 @@ from mcode.errors import DataFormatError, InputError
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 MAGIC = b"mcode model "
-FORMAT = 1  # raise it when a file of the old kind can no longer be read, and say so in docs/explaining.md
+FORMAT = 2  # raise it when a file of the old kind can no longer be read, and say so in docs/explaining.md
 
 # Everything a detector may consist of, beside what skops trusts itself: numbers, arrays and scikit-learn's estimators.
 TRUSTED = (

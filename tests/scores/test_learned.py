@@ -43,12 +43,15 @@ def fitted(reading):
     return reading.fit(LearnedScore())
 
 
+VIEWS = ("model", "chain", "br", "others", "mutual")
+
+
 def features_by_hand(panel, base_rate):
     """The same numbers, one row and one response at a time."""
     rows = []
     for i, y in enumerate(panel.Y):
         row = []
-        for view in ("model", "chain", "br"):
+        for view in VIEWS:
             surprise = -panel.views[view][i]
             odds = np.expm1(surprise)
             largest = np.sort(np.append(odds, [0.0, 0.0, 0.0]))[::-1]
@@ -59,15 +62,12 @@ def features_by_hand(panel, base_rate):
             row += [np.log(((1 - rho) / (rho + 0.01)).sum() + 1e-9)]
             row += [surprise[y == 1].sum(), surprise[y == 0].sum()]
             row += [np.log(odds[y == 1].sum() + 1e-6), np.log(odds[y == 0].sum() + 1e-6)]
-        total = {name: log_rho[i].sum() for name, log_rho in panel.views.items()}
-        row += [total["prior"], total["prior"] - total["chain"], total["prior"] - total["br"]]
-        row += [total["model"] - total["br"]]
         row += [-np.log(np.where(y == 1, base_rate, 1 - base_rate)).sum(), y.sum()]
         row += [max([-np.log(base_rate[j]) for j in np.flatnonzero(y)], default=0.0)]
         top = int(np.argmin(panel.views["model"][i]))
         odds = {name: np.log(np.exp(-log_rho[i, top]) - 1) for name, log_rho in panel.views.items()}
         base = np.log(base_rate[top] / (1 - base_rate[top]))
-        row += [y[top], base, y[top] * base, odds["chain"], odds["br"], odds["prior"]]
+        row += [y[top], base, y[top] * base, odds["chain"], odds["br"]]
         row += [y[top] * odds["model"], y[top] * odds["br"]]
         rows.append(row)
     return np.array(rows)
@@ -76,7 +76,7 @@ def features_by_hand(panel, base_rate):
 @pytest.mark.parametrize("d", [1, 2, 6])
 def test_the_features_of_a_row_are_what_their_names_say(d):
     rng = np.random.default_rng(d)
-    views = {name: np.log(rng.uniform(1e-6, 1.0, (30, d))) for name in ("model", "br", "chain", "prior")}
+    views = {name: np.log(rng.uniform(1e-6, 1.0, (30, d))) for name in VIEWS}
     panel = Panel(rng.integers(0, 2, (30, d)).astype(np.uint8), views)
     base_rate = smoothed_base_rate(panel.Y)
     features = row_features(panel, base_rate)
@@ -85,7 +85,7 @@ def test_the_features_of_a_row_are_what_their_names_say(d):
 
 
 def test_features_stay_finite_for_many_impossible_responses():
-    views = {name: np.full((2, 300), np.log(1e-12)) for name in ("model", "br", "chain", "prior")}
+    views = {name: np.full((2, 300), np.log(1e-12)) for name in VIEWS}
     panel = Panel(np.ones((2, 300), np.uint8), views)
     features = row_features(panel, smoothed_base_rate(panel.Y))
     assert np.isfinite(features).all()
@@ -93,18 +93,18 @@ def test_features_stay_finite_for_many_impossible_responses():
 
 
 def test_the_features_of_a_cell_are_what_each_model_says_of_it():
-    rho = {"model": [[0.1, 0.5]], "chain": [[0.2, 0.5]], "br": [[0.3, 0.5]], "prior": [[0.4, 0.5]]}
+    rho = {name: [[value, 0.5]] for name, value in zip(VIEWS, (0.1, 0.2, 0.3, 0.4, 0.6), strict=True)}
     panel = Panel(np.array([[1, 0]], np.uint8), {name: np.log(value) for name, value in rho.items()})
     first, second = cell_features(panel, np.array([0.25, 0.5]))[0]
-    odds = np.log([9.0, 4.0, 7 / 3, 1.5])
+    odds = np.log([9.0, 4.0, 7 / 3, 1.5, 2 / 3])
     np.testing.assert_allclose(first, [*odds, 1.0, -np.log(3), np.log(9), -np.log(3)])
-    np.testing.assert_allclose(second, np.zeros(8), atol=1e-12)
+    np.testing.assert_allclose(second, np.zeros(9), atol=1e-12)
 
 
 def competition(n, d, weights, seed):
     """Rows in which one response is wrong, drawn by a softmax of known weights, and what is known of its cells."""
     rng = np.random.default_rng(seed)
-    features = rng.normal(size=(n, d, 8))
+    features = rng.normal(size=(n, d, len(weights)))
     one = (features @ weights + rng.gumbel(size=(n, d))).argmax(axis=1)
     return features, np.arange(d) == one[:, None]
 
@@ -180,9 +180,9 @@ def test_the_score_is_the_sum_of_the_kinds_in_their_shares(reading):
     np.testing.assert_array_equal(both.log_likelihood_ratio(reading.panel), corrected)
 
 
-def test_the_likelihood_ratio_is_about_1_on_average_over_recorded_rows(reading):
-    score = reading.fit(LearnedScore([Flip()]))
-    assert np.exp(score.training_score_).mean() == pytest.approx(1.0, abs=0.35)
+def test_the_likelihood_ratio_is_about_1_on_average_over_recorded_rows():
+    score = Reading(n=2000).fit(LearnedScore([Flip()]))  # a mean of ratios hangs on its largest: it takes many rows
+    assert np.exp(score.training_score_).mean() == pytest.approx(1.0, abs=0.2)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_one_others(reading):

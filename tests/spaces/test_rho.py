@@ -5,10 +5,10 @@ from sklearn.naive_bayes import GaussianNB
 from mcode.models import BatchLogistic, BinaryRelevance, ClassifierChain, DependentRelevance, PerLabel
 from mcode.models.folds import stratified_folds
 from mcode.spaces.rho import LOG_LARGEST, LOG_SMALLEST, RhoSpace, floored
-from oracles import all_vectors
+from oracles import all_vectors, both_directions
 from tables import dependent_table
 
-ALL = ("br", "chain", "prior")
+ALL = ("br", "chain", "prior", "others")
 
 
 def test_rho_is_never_0_and_never_1():
@@ -29,18 +29,21 @@ def test_the_panel_holds_what_each_model_says():
         "br": BinaryRelevance(learner).fit(X, Y).log_proba(X, Y),
         "chain": ClassifierChain(learner=learner).fit(X, Y).log_proba(X, Y),
         "prior": ClassifierChain(learner=learner).fit(X[:, :0], Y).log_proba(X[:, :0], Y),
+        "others": DependentRelevance(learner).fit(X[:, :0], Y).log_proba(X[:, :0], Y),
     }
+    expected["mutual"] = both_directions(DependentRelevance(learner).fit(X[:, :0], Y), Y)
     assert set(panel.views) == set(expected)
     for name, log_rho in expected.items():
         np.testing.assert_allclose(panel.views[name], log_rho, atol=1e-5)
     np.testing.assert_allclose(panel.rho, np.exp(panel.views["model"]))
 
 
-def test_the_prior_does_not_look_at_the_context():
+@pytest.mark.parametrize("name", ["prior", "others", "mutual"])
+def test_some_views_do_not_look_at_the_context(name):
     X, Y = dependent_table()
     space = RhoSpace(DependentRelevance(BatchLogistic(2.0)), ALL).fit(X, Y, None, final=True)
     views, elsewhere = space.panel(X, Y).views, space.panel(X + 1.0, Y).views
-    np.testing.assert_array_equal(views["prior"], elsewhere["prior"])
+    np.testing.assert_array_equal(views[name], elsewhere[name])
     assert (views["chain"] != elsewhere["chain"]).any()
 
 
@@ -60,14 +63,16 @@ def test_companions_take_over_the_penalties_found_for_the_model():
     for name in ALL:
         np.testing.assert_array_equal(space.models[name].conditionals_.penalty, found)
         scaled = space.models[name].conditionals_.scaling.mean is not None
-        assert scaled == (name != "prior") or space.models[name].conditionals_.scaling.mean.size == 0
+        assert scaled == (name not in ("prior", "others")) or space.models[name].conditionals_.scaling.mean.size == 0
 
 
 def test_companions_of_any_classifier_use_that_classifier():
     X, Y = dependent_table()
     space = RhoSpace(BinaryRelevance(PerLabel(GaussianNB(), n_jobs=1)), ALL).fit(X, Y, None, final=True)
     assert isinstance(space.models["chain"].conditionals_.classifiers[0], GaussianNB)
-    assert np.isfinite(space.panel(X, Y).views["prior"]).all()
+    views = space.panel(X, Y).views
+    assert np.isfinite(views["prior"]).all()
+    np.testing.assert_array_equal(views["mutual"], views["others"])  # only logistic regressions are asked both ways
 
 
 def test_out_of_fold_rows_are_read_by_models_that_never_saw_them():

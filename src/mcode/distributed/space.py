@@ -15,10 +15,10 @@ from mcode.distributed.logistic import fit_logistic
 from mcode.distributed.look import Known
 from mcode.distributed.table import Rows, Table
 from mcode.errors import ParameterError
-from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
+from mcode.models.conditional import ConditionalModel
 from mcode.models.learners import CrossFit
 from mcode.models.logistic import SEARCHED_TOLERANCE, BatchLogistic, LinearConditionals
-from mcode.spaces.rho import RhoSpace
+from mcode.spaces.rho import WITHOUT_CONTEXT, RhoSpace, companion
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def fit_space(
             one.parents_,
             cast.rows,
             tolerance=None if name == "model" else SEARCHED_TOLERANCE,  # nobody reads a companion's coefficients
-            context=name != "prior",
+            context=name not in WITHOUT_CONTEXT,
             folds=folds,
             final=final,
         )
@@ -114,5 +114,4 @@ def _learner(model: ConditionalModel) -> BatchLogistic:
 
 def _companion(name: str, model: ConditionalModel, main: LinearConditionals | None) -> ConditionalModel:
     """Return another model of the same rows, which takes over the penalties that were found for the first."""
-    learner = model.settled_learner(main)
-    return BinaryRelevance(learner) if name == "br" else ClassifierChain(learner=learner)
+    return companion(name, model.settled_learner(main))

@@ -28,6 +28,8 @@ from mcode.spaces.rho import RhoSpace
 
 FOLDS = 5  # of the cross-fit and of the search for the penalty, as in `mcode.audit`
 DEFAULT_MODEL = "DBR" if MCODE().model == "dbr" else "default"
+# of the default's score and of the noise score, each once
+COMPANIONS = tuple(dict.fromkeys(companions_of(as_score(MCODE().score)) + companions_of(as_score("noise"))))
 WIDEST = 200  # features of x that PyOD's detectors are given, those of largest variance; they take dense tables only
 
 
@@ -54,8 +56,7 @@ class Table:
         if name not in self._spaces:
             models = {"DBR": DependentRelevance(), "BR": BinaryRelevance(), "chain": ClassifierChain()}
             model: ConditionalModel = models[name] if name in models else as_model(MCODE().model)
-            companions = companions_of(as_score(MCODE().score)) if name in ("DBR", DEFAULT_MODEL) else ()
-            space = RhoSpace(model, companions)
+            space = RhoSpace(model, COMPANIONS if name in ("DBR", DEFAULT_MODEL) else ())
             self._spaces[name] = space.fit(self.X, self.Y, self.folds, final=self._final)
         return self._spaces[name]
 

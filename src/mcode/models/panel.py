@@ -25,7 +25,8 @@ class Panel:
     Y : (n, d) codes of the responses; a missing one is at its most likely value
     views : log rho by the name of a model, each (n, d)
         "model" is the detector's own; "br", "chain" and "prior" are binary relevance, a chain, and the same chain
-        without the context.
+        without the context; "others" is each response given all others without the context, and "mutual" the same
+        in both directions (`mcode.models.mutual`).
     known : (n, d) boolean array, or None where no response is missing
     n_values : tuple of int, how many values each response has; None where all have two
     """

@@ -14,22 +14,22 @@ from scipy.optimize import minimize
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against, log_sum_exp
 from mcode.models.panel import Panel
-from mcode.scores.row_features import presence, spread
+from mcode.scores.row_features import LOOKED_AT, presence, spread
 from mcode.solvers.kernels import log_likelihood
 from mcode.solvers.threads import run_all
 
 MOST_CELLS = 5_000  # per kind of error
 FEWEST_ROWS = 60
-CELLS_AT_ONCE = 100_000  # eight features of each are in memory together
+CELLS_AT_ONCE = 100_000  # nine features of each are in memory together
 PENALTY = 3.0
 STEPS = 30
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
 
-Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 8) and truth (n, d) of the cells of some rows
+Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 9) and truth (n, d) of the cells of some rows
 
 
 def cell_features(panel: Panel, base_rate: Floats) -> Floats:
-    """Return what is known of each cell, shape (n, d, 8).
+    """Return what is known of each cell, shape (n, d, 9).
 
     Its log odds of being wrong under each model, whether it is present, and how often the response is.
     """
@@ -39,7 +39,7 @@ def cell_features(panel: Panel, base_rate: Floats) -> Floats:
 def _features_one_by_one(panel: Panel, base_rate: Floats) -> list[Floats]:
     codes, rate = presence(panel, base_rate)
     present = codes.astype(np.float64)
-    odds = [log_odds_against(panel.views[view], panel.n_values) for view in ("model", "chain", "br", "prior")]
+    odds = [log_odds_against(panel.views[view], panel.n_values) for view in LOOKED_AT]
     base = np.broadcast_to(np.log(rate) - np.log1p(-rate), present.shape)
     return [*odds, present, base, present * odds[0], present * base]
 

@@ -15,7 +15,7 @@ from mcode.models.indicators import NumberOfValues
 from mcode.models.panel import Panel
 from mcode.solvers.threads import run_all
 
-LOOKED_AT = ("model", "chain", "br")
+LOOKED_AT = ("model", "chain", "br", "others", "mutual")
 PER_VIEW = (
     "sum of -log rho",
     "largest log odds",
@@ -36,15 +36,10 @@ MOST_SUSPICIOUS = (
     "the same if it is present",
     "log odds of an error, chain",
     "log odds of an error, binary relevance",
-    "log odds of an error, without context",
     "log odds of an error if it is present",
     "the same, binary relevance",
 )
 OVERALL = (
-    "log P(y) without context",
-    "log P(y) - log P(y | x), chain",
-    "log P(y) - log P(y | x), independent",
-    "dependence explained",
     "base-rate surprise",
     "number present",
     "rarest present",
@@ -63,7 +58,7 @@ def row_features(panel: Panel, base_rate: Floats) -> Floats:
 
     Parameters
     ----------
-    panel : Panel with the views "model", "chain", "br" and "prior"
+    panel : Panel with the views of LOOKED_AT
     base_rate : what `smoothed_base_rate` returned for the reference rows
     """
     present, base = presence(panel, base_rate)
@@ -96,7 +91,6 @@ def presence(panel: Panel, base_rate: Floats) -> tuple[Codes, Floats]:
 
 
 def _overall(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
-    total = {name: view.sum(axis=1) for name, view in panel.views.items()}
     present = codes.astype(np.float64)
     if base_rate.ndim == 1:
         surprise = present @ -np.log(base_rate) + (1.0 - present) @ -np.log1p(-base_rate)
@@ -104,10 +98,6 @@ def _overall(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
         surprise = -np.where(codes == 1, np.log(base_rate), np.log1p(-base_rate)).sum(axis=1)
     return np.column_stack(
         [
-            total["prior"],
-            total["prior"] - total["chain"],
-            total["prior"] - total["br"],
-            total["model"] - total["br"],
             surprise,
             present.sum(axis=1),
             (present * -np.log(base_rate)).max(axis=1),
@@ -120,7 +110,7 @@ def _most_suspicious(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
     cell = np.arange(len(panel.Y)), panel.views["model"].argmin(axis=1)
     present = codes[cell].astype(np.float64)
     many = None if panel.n_values is None else np.asarray(panel.n_values)[cell[1]]
-    log_odds = {name: log_odds_against(view[cell], many) for name, view in panel.views.items()}
+    log_odds = {name: log_odds_against(panel.views[name][cell], many) for name in ("model", "chain", "br")}
     base = (np.log(base_rate) - np.log1p(-base_rate))[cell[1] if base_rate.ndim == 1 else cell]
     return np.column_stack(
         [
@@ -129,7 +119,6 @@ def _most_suspicious(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
             present * base,
             log_odds["chain"],
             log_odds["br"],
-            log_odds["prior"],
             present * log_odds["model"],
             present * log_odds["br"],
         ]

@@ -127,7 +127,7 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
         if n_live <= few:
             break
         if n_live <= SHRINK_AT * len(index) - LANES:
-            keep = _whole_lanes(live, rr / target)
+            keep = _whole_lanes(live, rr / np.maximum(target, 1e-300))
             step[:, index] = part
             index, rz, rr, target, live = index[keep], rz[keep], rr[keep], target[keep], live[keep]
             part, D, residual, diagonal = (columns_of(a, keep) for a in (part, D, residual, diagonal))

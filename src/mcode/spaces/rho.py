@@ -14,16 +14,18 @@ from sklearn.base import clone
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
 from mcode.models.categorical import likeliest_values
-from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel
+from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel, DependentRelevance
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.indicators import NumberOfValues
-from mcode.models.learners import Conditionals, CrossFit
+from mcode.models.learners import Conditionals, CrossFit, Learner
 from mcode.models.missing import fill, has_missing
+from mcode.models.mutual import mutual_log_proba
 from mcode.models.panel import Panel
 
 # No table of data supports a probability below this; and log(0) would be -infinity.
 LOG_SMALLEST = float(np.log(1e-12))
 LOG_LARGEST = float(np.log1p(-1e-12))
+WITHOUT_CONTEXT = ("prior", "others")
 
 
 def floored(log_rho: Floats) -> Floats:
@@ -40,8 +42,9 @@ def floored(log_rho: Floats) -> Floats:
 class RhoSpace:
     """The transformation by one conditional model, and by companions of it where a score asks for them.
 
-    Companions ("br", "chain", "prior") take over the penalties that were found for the model itself, so they cost one
-    fit each and no search. `n_values` is how many values each response has, None where all have two.
+    Companions ("br", "chain", "prior", "others": see `mcode.models.panel.Panel`) take over the penalties that were found
+    for the model itself, so they cost one fit each and no search. `n_values` is how many values each response has, None
+    where all have two.
     """
 
     n_values: NumberOfValues = None
@@ -72,20 +75,36 @@ class RhoSpace:
 
     def _companion(self, name: str) -> ConditionalModel:
         main = self.models["model"]
-        learner = main.settled_learner(self.cross["model"].folds[0] if self.cross else main.conditionals_)
-        return BinaryRelevance(learner) if name == "br" else ClassifierChain(learner=learner)
+        return companion(name, main.settled_learner(self.cross["model"].folds[0] if self.cross else main.conditionals_))
 
     def panel(self, X: Matrix, Y: Codes) -> Panel:
         """Look at any rows through the models fitted on all training rows."""
         filled = fill(_fitted(self.models["model"]), X, Y)
+        known = None if filled is Y else Y != MISSING
         views = {name: _fitted(model).log_proba(_context(name, X), filled) for name, model in self.models.items()}
-        return _panel(Y, filled, views, self.n_values)
+        if "others" in views:
+            views["mutual"] = mutual_log_proba(_fitted(self.models["others"]), filled, views["others"], known)
+        return _panel(filled, known, views, self.n_values)
 
     def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
         """Look at training rows (all, or `rows` of them), with responses Y, through models that never saw them."""
         filled = self.filled(X, Y, rows)
+        known = None if filled is Y else Y != MISSING
         views = {name: cross.log_proba(_context(name, X), filled, rows) for name, cross in self.cross.items()}
-        return _panel(Y, filled, views, self.n_values)
+        if "others" in views:
+            views["mutual"] = self._mutual_out_of_fold(filled, views["others"], known, rows)
+        return _panel(filled, known, views, self.n_values)
+
+    def _mutual_out_of_fold(
+        self, Y: Codes, own: Floats, known: NDArray[np.bool_] | None, rows: NDArray[np.intp] | None
+    ) -> Floats:
+        cross, out = self.cross["others"], np.empty(Y.shape)
+        fold = cross.fold_of_row if rows is None else cross.fold_of_row[rows]
+        for f, conditionals in enumerate(cross.folds):
+            mine = np.flatnonzero(fold == f)
+            there = None if known is None else known[mine]
+            out[mine] = mutual_log_proba(conditionals, Y[mine], own[mine], there)
+        return out
 
     def filled(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Codes:
         """Return the responses of training rows, missing ones at their most likely value by models that saw others."""
@@ -113,9 +132,17 @@ class RhoSpace:
         return out
 
 
-def _panel(Y: Codes, filled: Codes, views: dict[str, Floats], n_values: NumberOfValues) -> Panel:
+def companion(name: str, learner: Learner) -> ConditionalModel:
+    """Return the model of a companion by its name."""
+    if name == "br":
+        return BinaryRelevance(learner)
+    return DependentRelevance(learner) if name == "others" else ClassifierChain(learner=learner)
+
+
+def _panel(
+    filled: Codes, known: NDArray[np.bool_] | None, views: dict[str, Floats], n_values: NumberOfValues
+) -> Panel:
     """Return what is seen; a missing cell is certain, so that it adds nothing."""
-    known = None if filled is Y else Y != MISSING
     for view in views.values():
         if known is not None:
             view[~known] = 0.0
@@ -129,5 +156,5 @@ def _fitted(model: ConditionalModel) -> Conditionals:
 
 
 def _context(name: str, X: Matrix) -> Matrix:
-    """Return what a model is given of the context: the prior gets nothing."""
-    return np.empty((X.shape[0], 0), np.float32) if name == "prior" else X
+    """Return what a model is given of the context."""
+    return np.empty((X.shape[0], 0), np.float32) if name in WITHOUT_CONTEXT else X
