@@ -27,7 +27,8 @@ from mcode.solvers.threads import one_blas_thread
 # of the data sets, as CERTAIN and ROUNDS are (benchmarks/shares.py).
 DEFAULT_ERRORS: dict[ErrorKind, float] = {Flip(): 4, Flip(3): 2, Add(): 1, Drop(): 1, Swap(): 1, Mismatch(): 2}
 CERTAIN = float(np.log(49.0))  # a recorded row with this log ratio is more likely wrong than right if 2 % of them are
-ROUNDS = 5  # of fitting the contrasts, the first with all recorded rows
+ROUNDS = 4  # of taking such rows out
+ROUGHLY = 3e-3  # tolerance of a fit that only says which rows they are
 TOLERANCE = 1e-4
 LEAST_ROOM = 0.01  # of 1 - c R: a row is never more than 99 % certain to be wrong by its ratio alone
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
@@ -228,16 +229,18 @@ class _Contrast:
         nothing = np.empty((len(F), 0), np.uint8)
         Z = ((F - center) / scale).astype(np.float32)
         task = Task(Z, nothing, target, np.ones((0, weight.shape[1]), bool), weight)
-        start, recorded, left = None, weight[: len(clean)].copy(), np.zeros((len(clean), n_kinds), bool)
+        penalties, W = np.full(weight.shape[1], penalty), None
+        left, own = np.zeros((len(clean), n_kinds), bool), fold_of_row[clean_rows]
         for _ in range(ROUNDS):
-            start = fit_all(task, np.full(weight.shape[1], penalty), start, TOLERANCE).W
-            contrast = cls(center, scale, _without_our_share(start, weight, target), n_kinds)
-            before = left
-            left = before | (contrast.own_log_ratios(clean, fold_of_row[clean_rows]) > CERTAIN)
-            if (left == before).all():
+            W = fit_all(task, penalties, W, ROUGHLY).W
+            rough = cls(center, scale, _without_our_share(W, weight, target), n_kinds)
+            certain = rough.own_log_ratios(clean, own) > CERTAIN
+            if not (certain & ~left).any():
                 break
-            weight[: len(clean)] = recorded * np.tile(~left, 1 + n_folds)
-        return contrast
+            left |= certain
+            weight[: len(clean)] *= np.tile(~left, 1 + n_folds)
+        W = fit_all(task, penalties, W, TOLERANCE).W
+        return cls(center, scale, _without_our_share(W, weight, target), n_kinds)
 
     def log_ratios(self, F: Floats) -> Floats:
         """Return log LR of each kind, shape (n, n_kinds)."""
