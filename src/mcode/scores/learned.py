@@ -30,7 +30,8 @@ CERTAIN = float(np.log(49.0))  # a recorded row with this log ratio is more like
 ROUNDS = 4  # of taking such rows out
 ROUGHLY = 3e-3  # tolerance of a fit that only says which rows they are
 TOLERANCE = 1e-4
-LEAST_ROOM = 0.01  # of 1 - c R: a row is never more than 99 % certain to be wrong by its ratio alone
+STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough to leave the contrasts, roughly
+LEAST_ROOM = 0.3  # of 1 - c R; both were chosen with CAREFUL_BY
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
 CAREFUL_BY = 2 / 3  # standard errors of a count; how it was chosen: docs/explaining.md
 FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
@@ -149,11 +150,12 @@ class LearnedScore(BaseEstimator):
     def against_right_rows(self, scores: Floats) -> Floats:
         """Turn scores, which are ratios against *recorded* rows, into ratios against right ones.
 
-        Of the recorded rows the share c = `contamination_` is wrong itself, so their ratio R is never above 1 / c, and
-        LR = R (1 - c) / (1 - c R).
+        Of the recorded rows in the contrasts a share c = STAYING * `contamination_` is wrong itself, so that their ratio
+        R is never above 1 / c, and LR = R (1 - c) / (1 - c R).
         """
-        room = 1.0 - self.contamination_ * np.exp(np.minimum(scores, 700.0))
-        return np.asarray(scores + np.log1p(-self.contamination_) - np.log(np.maximum(room, LEAST_ROOM)))
+        share = STAYING * self.contamination_
+        room = 1.0 - share * np.exp(np.minimum(scores, 700.0))
+        return np.asarray(scores + np.log1p(-share) - np.log(np.maximum(room, LEAST_ROOM)))
 
     def response_blame(self, panel: Panel) -> Floats:
         """Return P(response j is wrong | an error happened in the row), shape (n, d)."""
