@@ -150,10 +150,10 @@ def test_truncated_files_are_refused(model_file, tmp_path, share):
 
 
 def test_another_format_is_refused(model_file, tmp_path):
-    other = model_file.read_bytes().replace(MAGIC + b"1", MAGIC + b"2", 1)
-    (tmp_path / "new.mcode").write_bytes(other)
-    with pytest.raises(DataFormatError, match=r"its format is '2' and this mcode reads 1; fit the model anew\."):
-        mcode.load(tmp_path / "new.mcode")
+    other = model_file.read_bytes().replace(MAGIC + b"%d" % FORMAT, MAGIC + b"1", 1)
+    (tmp_path / "old.mcode").write_bytes(other)
+    with pytest.raises(DataFormatError, match=rf"its format is '1' and this mcode reads {FORMAT}; fit the model anew\."):
+        mcode.load(tmp_path / "old.mcode")
 
 
 def test_files_that_are_not_there_or_no_files_are_refused(tmp_path):
