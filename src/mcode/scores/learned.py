@@ -53,7 +53,7 @@ class LearnedScore(BaseEstimator):
         y of another row (2).
     penalty : float, default=10.0
         L2 penalty of the contrasts, on standardised features.
-    max_rows : int, default=20000
+    max_rows : int, default=10000
         The most rows that are corrupted for each kind.
     random_state : int, default=0
         Seed of the corruption.
@@ -78,7 +78,7 @@ class LearnedScore(BaseEstimator):
         errors: Errors | None = None,
         *,
         penalty: float = 10.0,
-        max_rows: int = 20_000,
+        max_rows: int = 10_000,
         random_state: int = 0,
     ) -> None:
         self.errors = errors
