@@ -152,7 +152,8 @@ def test_truncated_files_are_refused(model_file, tmp_path, share):
 def test_another_format_is_refused(model_file, tmp_path):
     other = model_file.read_bytes().replace(MAGIC + b"%d" % FORMAT, MAGIC + b"1", 1)
     (tmp_path / "old.mcode").write_bytes(other)
-    with pytest.raises(DataFormatError, match=rf"its format is '1' and this mcode reads {FORMAT}; fit the model anew\."):
+    said = f"its format is '1' and this mcode reads {FORMAT}; fit the model anew\\."
+    with pytest.raises(DataFormatError, match=said):
         mcode.load(tmp_path / "old.mcode")
 
 

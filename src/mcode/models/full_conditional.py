@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
 from mcode.models.categorical import n_values_of
@@ -41,7 +42,7 @@ def full_log_proba(conditionals: Conditionals, parents: Parents, X: Matrix, Y: C
     if not parents.any() or not is_acyclic(parents):
         return conditionals.log_proba(X, Y)
     if isinstance(conditionals, LinearConditionals):
-        return _linear(conditionals, parents, X, Y)
+        return change_linear(conditionals, parents, X, Y, np.empty(Y.shape))
     n_values = n_values_of(conditionals)
     if n_values is not None:
         return _by_each_value(conditionals, parents, X, Y, n_values)
@@ -84,37 +85,60 @@ def _by_changing(conditionals: Conditionals, parents: Parents, X: Matrix, Y: Cod
     return out
 
 
-def _linear(conditionals: LinearConditionals, parents: Parents, X: Matrix, Y: Codes) -> Floats:
-    """Do the same with the exact terms of logistic regressions: one multiplication for each pair."""
+def change_linear(
+    conditionals: LinearConditionals,
+    parents: Parents,
+    X: Matrix,
+    Y: Codes,
+    out: Floats,
+    *,
+    asked: NDArray[np.bool_] | None = None,
+    known: NDArray[np.bool_] | None = None,
+) -> Floats:
+    """Do the same with the exact terms of logistic regressions, one multiplication for each pair; return `out`.
+
+    Parameters
+    ----------
+    conditionals, parents, X, Y : as for `full_log_proba`, but that responses may see each other
+    out : (n, d) array
+    asked : (n, d) boolean array, the responses to be changed; the others keep what is in `out`. None changes all.
+    known : (n, d) boolean array, the responses that take part; None takes all
+    """
     assert conditionals.responses is not None
-    out = np.empty(Y.shape)
     towards_one = np.exp(np.clip(conditionals.responses.astype(np.float64), -LARGEST_LOGIT, LARGEST_LOGIT))
     child, starts = np.nonzero(parents.T)[1], np.concatenate([[0], np.cumsum(parents.sum(axis=0))])
+    every = np.broadcast_to(np.True_, Y.shape)
 
     def read(rows: slice) -> None:
         logits = conditionals.logits(X[rows], Y[rows]).astype(np.float64)
         np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT, out=logits)
-        _change_each(logits, towards_one, 1.0 / towards_one, starts, child, Y[rows], out[rows])
+        change = (every if asked is None else asked)[rows]
+        there = (every if known is None else known)[rows]
+        _change_each(logits, towards_one, 1.0 / towards_one, starts, child, Y[rows], change, there, out[rows])
 
     run_all([partial(read, slice(start, start + ROWS_AT_ONCE)) for start in range(0, len(Y), ROWS_AT_ONCE)])
     return out
 
 
 @njit(cache=True, nogil=True)
-def _change_each(eta: Any, up: Any, down: Any, starts: Any, child: Any, Y: Any, out: Any) -> None:
+def _change_each(
+    eta: Any, up: Any, down: Any, starts: Any, child: Any, Y: Any, change: Any, there: Any, out: Any
+) -> None:
     """Write log P(y_j | x, the others).
 
     -log P(y_i) = log(1 + e_i) with e_i = exp(-eta_i) or exp(eta_i). Changing y_j multiplies e_i by exp of a
     coefficient, so the ratio of two probabilities of y is a product over those that see j; its logarithm is taken
-    seldom.
+    seldom. A response that is not there has e_i = 0, whatever is changed.
     """
     n, d = Y.shape
     e, inverse = np.empty(d), np.empty(d)
     for row in range(n):
         for i in range(d):
-            e[i] = np.exp(-eta[row, i] if Y[row, i] else eta[row, i])
+            e[i] = np.exp(-eta[row, i] if Y[row, i] else eta[row, i]) if there[row, i] else 0.0
             inverse[i] = 1.0 / (1.0 + e[i])
         for j in range(d):
+            if not (change[row, j] and there[row, j]):
+                continue
             fall, product = np.log(e[j]), 1.0
             for k in range(starts[j], starts[j + 1]):
                 i = child[k]

@@ -23,8 +23,8 @@ from mcode.scores.row_features import row_features, smoothed_base_rate, spread
 from mcode.solvers.fit import Array, Task, fit_all
 from mcode.solvers.threads import one_blas_thread
 
-# Kinds that are hard to tell from right rows have more; the others lose little by having less. Chosen on five of the data
-# sets, as CERTAIN and ROUNDS are (docs/scores.md, benchmarks/shares.py).
+# Kinds that are hard to tell from right rows have more; the others lose little by having less. Chosen on five of the
+# data sets, as CERTAIN and ROUNDS are (docs/scores.md, benchmarks/shares.py).
 DEFAULT_ERRORS: dict[ErrorKind, float] = {Flip(): 4, Flip(3): 2, Add(): 1, Drop(): 1, Swap(): 1, Mismatch(): 2}
 CERTAIN = float(np.log(49.0))  # a recorded row with this log ratio is more likely wrong than right if 2 % of them are
 ROUNDS = 4  # of taking such rows out
@@ -150,8 +150,8 @@ class LearnedScore(BaseEstimator):
     def against_right_rows(self, scores: Floats) -> Floats:
         """Turn scores, which are ratios against *recorded* rows, into ratios against right ones.
 
-        Of the recorded rows in the contrasts a share c = STAYING * `contamination_` is wrong itself, so that their ratio
-        R is never above 1 / c, and LR = R (1 - c) / (1 - c R).
+        Of the recorded rows in the contrasts a share c = STAYING * `contamination_` is wrong itself, so that their
+        ratio R is never above 1 / c, and LR = R (1 - c) / (1 - c R).
         """
         share = STAYING * self.contamination_
         room = 1.0 - share * np.exp(np.minimum(scores, 700.0))

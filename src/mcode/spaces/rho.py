@@ -42,8 +42,8 @@ def floored(log_rho: Floats) -> Floats:
 class RhoSpace:
     """The transformation by one conditional model, and by companions of it where a score asks for them.
 
-    Companions ("br", "chain", "prior", "others": see `mcode.models.panel.Panel`) take over the penalties that were found
-    for the model itself, so they cost one fit each and no search. `n_values` is how many values each response has, None
+    Companions ("br", "chain", "prior", "others": see `mcode.models.panel.Panel`) take over the penalties that were
+    found for the model itself, so they cost one fit each and no search. `n_values` is how many values each response has, None
     where all have two.
     """
 
@@ -139,9 +139,7 @@ def companion(name: str, learner: Learner) -> ConditionalModel:
     return DependentRelevance(learner) if name == "others" else ClassifierChain(learner=learner)
 
 
-def _panel(
-    filled: Codes, known: NDArray[np.bool_] | None, views: dict[str, Floats], n_values: NumberOfValues
-) -> Panel:
+def _panel(filled: Codes, known: NDArray[np.bool_] | None, views: dict[str, Floats], n_values: NumberOfValues) -> Panel:
     """Return what is seen; a missing cell is certain, so that it adds nothing."""
     for view in views.values():
         if known is not None:
