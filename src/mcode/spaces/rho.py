@@ -43,8 +43,8 @@ class RhoSpace:
     """The transformation by one conditional model, and by companions of it where a score asks for them.
 
     Companions ("br", "chain", "prior", "others": see `mcode.models.panel.Panel`) take over the penalties that were
-    found for the model itself, so they cost one fit each and no search. `n_values` is how many values each response has,
-    None where all have two.
+    found for the model itself, so they cost one fit each and no search. `n_values` is how many values each response
+    has, None where all have two.
     """
 
     n_values: NumberOfValues = None
