@@ -10,6 +10,7 @@ from mcode.errors import ParameterError
 from mcode.models import BatchLogistic, DependentRelevance
 from mcode.models.folds import stratified_folds
 from mcode.scores.learned import LearnedScore, largest_share
+from mcode.scores.learned import STAYING
 from tables import dependent_table
 
 GIVEN = DependentRelevance(BatchLogistic(penalty=1.0))
@@ -152,7 +153,7 @@ def test_a_table_without_wrong_rows_has_next_to_no_share_of_them():
 
 def test_ratios_against_recorded_rows_become_ratios_against_right_ones():
     score = LearnedScore()
-    score.contamination_ = 0.1
+    score.contamination_ = 0.1 / STAYING  # the others have left the contrasts
     right, wrong = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.1, 0.8])  # probabilities of three kinds of rows
     recorded = 0.9 * right + 0.1 * wrong
     np.testing.assert_allclose(score.against_right_rows(np.log(wrong / recorded)), np.log(wrong / right), atol=1e-12)
