@@ -9,8 +9,7 @@ from mcode.detector.reading import USUAL_ERROR_RATE, posterior
 from mcode.errors import ParameterError
 from mcode.models import BatchLogistic, DependentRelevance
 from mcode.models.folds import stratified_folds
-from mcode.scores.learned import LearnedScore, largest_share
-from mcode.scores.learned import STAYING
+from mcode.scores.learned import STAYING, LearnedScore, largest_share
 from tables import dependent_table
 
 GIVEN = DependentRelevance(BatchLogistic(penalty=1.0))
