@@ -60,8 +60,7 @@ def _redraw_out_of_fold(
     drawn = Y[rows]
     missing = drawn == MISSING  # ordinary rows lack what the rows of the table lack
     drawn[missing] = 0
-    for f, conditionals in enumerate(cross.folds):
-        mine = np.flatnonzero(cross.fold_of_row[rows] == f)
+    for mine, conditionals in cross.parts(rows):
         drawn[mine] = redraw(conditionals, parents, X[rows[mine]], drawn[mine], rng)
     return space.out_of_fold(X[rows], np.where(missing, MISSING, drawn).astype(np.uint8), rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,13 +41,21 @@ class CrossFit:
         Y may be what was recorded or what might have been: rows `rows` of the training data (all by default), in the
         order of X and Y.
         """
-        fold = self.fold_of_row if rows is None else self.fold_of_row[rows]
         out = np.empty(Y.shape)
+        for mine, conditionals in self.parts(rows):
+            out[mine] = conditionals.log_proba(X[mine], Y[mine])
+        return out
+
+    def parts(self, rows: NDArray[np.intp] | None = None) -> Iterator[tuple[NDArray[np.intp], Conditionals]]:
+        """Deal training rows (all, or `rows` of them) to the conditionals that never saw them.
+
+        Yields places in `rows` and their conditionals, but for folds of which no row is there.
+        """
+        fold = self.fold_of_row if rows is None else self.fold_of_row[rows]
         for f, conditionals in enumerate(self.folds):
             mine = np.flatnonzero(fold == f)
-            if len(mine):  # some rows may all be of other folds
-                out[mine] = conditionals.log_proba(X[mine], Y[mine])
-        return out
+            if len(mine):
+                yield mine, conditionals
 
 
 class Learner(Protocol):

@@ -98,10 +98,8 @@ class RhoSpace:
     def _mutual_out_of_fold(
         self, Y: Codes, own: Floats, known: NDArray[np.bool_] | None, rows: NDArray[np.intp] | None
     ) -> Floats:
-        cross, out = self.cross["others"], np.empty(Y.shape)
-        fold = cross.fold_of_row if rows is None else cross.fold_of_row[rows]
-        for f, conditionals in enumerate(cross.folds):
-            mine = np.flatnonzero(fold == f)
+        out = np.empty(Y.shape)
+        for mine, conditionals in self.cross["others"].parts(rows):
             there = None if known is None else known[mine]
             out[mine] = mutual_log_proba(conditionals, Y[mine], own[mine], there)
         return out
@@ -110,10 +108,8 @@ class RhoSpace:
         """Return the responses of training rows, missing ones at their most likely value by models that saw others."""
         if not has_missing(Y):
             return Y
-        cross, out = self.cross["model"], Y.copy()
-        fold = cross.fold_of_row if rows is None else cross.fold_of_row[rows]
-        for f, conditionals in enumerate(cross.folds):
-            mine = np.flatnonzero(fold == f)
+        out = Y.copy()
+        for mine, conditionals in self.cross["model"].parts(rows):
             out[mine] = fill(conditionals, X[mine], Y[mine])
         return out
 
@@ -125,9 +121,7 @@ class RhoSpace:
     def likeliest(self, X: Matrix, Y: Codes, rows: NDArray[np.intp]) -> Codes:
         """Return the likeliest value of each response of training rows, by models that never saw them."""
         filled, out = self.filled(X, Y, rows), np.empty_like(Y)
-        cross = self.cross["model"]
-        for f, conditionals in enumerate(cross.folds):
-            mine = np.flatnonzero(cross.fold_of_row[rows] == f)
+        for mine, conditionals in self.cross["model"].parts(rows):
             out[mine] = likeliest_values(conditionals, X[mine], filled[mine])
         return out
 
