@@ -15,7 +15,7 @@ from mcode._arrays import Floats
 from mcode.corruption import log_odds_against, log_sum_exp
 from mcode.models.panel import Panel
 from mcode.scores.row_features import LOOKED_AT, presence, spread
-from mcode.solvers.kernels import log_likelihood
+from mcode.solvers.kernels import log_likelihood, residual_and_curvature
 from mcode.solvers.threads import run_all
 
 MOST_CELLS = 5_000  # per kind of error
@@ -97,18 +97,19 @@ def _log_odds_of_being_the_one(values: Floats) -> Floats:
 
 def _fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return w that maximises the likelihood that the one response named of each row is a wrong one."""
-    flat = features.reshape(-1, features.shape[2])
-    scale = spread(flat)
-    Z = flat / scale
+    scale = spread(features.reshape(-1, features.shape[2]))
+    # one response after the other, so that sums over the responses of a row run along whole arrays
+    Z = (features / scale).transpose(1, 0, 2).reshape(-1, features.shape[2])
+    is_wrong = np.ascontiguousarray(wrong.T, dtype=np.float64)
 
     def loss(w: Floats) -> tuple[float, Floats]:
-        eta = (Z @ w).reshape(wrong.shape)
-        odds = np.exp(eta - eta.max(axis=1, keepdims=True))
-        odds_wrong = odds * wrong
-        total, total_wrong = odds.sum(axis=1), np.maximum(odds_wrong.sum(axis=1), 1e-300)
-        residual = odds * (share / total)[:, None] - odds_wrong * (share / total_wrong)[:, None]
+        eta = (Z @ w).reshape(is_wrong.shape)
+        eta -= eta.max(axis=0)
+        odds = np.exp(eta, out=eta)
+        total, total_wrong = odds.sum(axis=0), np.maximum((odds * is_wrong).sum(axis=0), 1e-300)
         value = share @ (np.log(total) - np.log(total_wrong)) + 0.5 * PENALTY * w @ w
-        return float(value), residual.ravel() @ Z + PENALTY * w
+        odds *= share / total - is_wrong * (share / total_wrong)
+        return float(value), odds.ravel() @ Z + PENALTY * w
 
     start = np.zeros(features.shape[2])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
@@ -117,13 +118,16 @@ def _fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) 
 
 def _fit_calibration(log_odds: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return intercept and slope, never a falling one, of wrong cells on their log odds."""
-    weight = np.broadcast_to(share[:, None], wrong.shape)
+    target, x = (values.reshape(1, -1) for values in (wrong.astype(np.float64), log_odds))
+    weight = np.repeat(share, wrong.shape[1])
+    log_p, residual, curvature = (np.empty(x.shape) for _ in range(3))
 
     def loss(ab: Floats) -> tuple[float, Floats]:
-        eta = ab[0] + ab[1] * log_odds
-        residual = weight * (np.exp(-np.logaddexp(0.0, -eta)) - wrong)
-        value = float((weight * (np.logaddexp(0.0, eta) - wrong * eta)).sum() + 0.5 * ((ab - [0.0, 1.0]) ** 2).sum())
-        return value, np.array([residual.sum(), (residual * log_odds).sum()]) + ab - [0.0, 1.0]
+        eta, away = ab[0] + ab[1] * x, ab - [0.0, 1.0]
+        log_likelihood(eta, target, log_p)
+        residual_and_curvature(eta, target, residual, curvature)
+        slope = residual[0] * weight
+        return float(0.5 * away @ away - log_p[0] @ weight), np.array([slope.sum(), slope @ x[0]]) + away
 
     bounds = [(None, None), (0.05, None)]
     return np.asarray(minimize(loss, np.array([0.0, 1.0]), jac=True, method="L-BFGS-B", bounds=bounds).x)

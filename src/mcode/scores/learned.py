@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -20,8 +21,8 @@ from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, sample_cells
 from mcode.scores.noise import Errors, weighted
 from mcode.scores.row_features import row_features, smoothed_base_rate, spread
-from mcode.solvers.fit import Array, Task, fit_all
-from mcode.solvers.threads import one_blas_thread
+from mcode.solvers.fit import Array, Task, fit_all, fit_of
+from mcode.solvers.threads import one_blas_thread, run_all
 
 # Kinds that are hard to tell from right rows have more; the others lose little by having less. Chosen on five of the
 # data sets, as CERTAIN and ROUNDS are (docs/scores.md, benchmarks/shares.py).
@@ -195,7 +196,7 @@ def largest_share(recorded: Floats, made_wrong: Sequence[Floats], shares: Floats
 class _Contrast:
     """One regression of corrupted against recorded rows for each kind, and for each kind and fold.
 
-    All are columns of one batched solve: a column's row weights say which rows it may see.
+    Those of one kind are columns of one batched solve: a column's row weights say which rows it may see.
     """
 
     center: Floats
@@ -218,31 +219,16 @@ class _Contrast:
         while a right row that is outlying in a way of its own has no such limit. A row leaves the contrast of the kind
         that it looks like, by regressions that were fitted without it.
         """
-        n_kinds, n_folds = len(corrupted), int(fold_of_row.max()) + 1
+        n_kinds, n_blocks = len(corrupted), int(fold_of_row.max()) + 2
         F = np.vstack([clean] + [features for features, _ in corrupted])
-        row = np.concatenate([clean_rows] + [rows for _, rows in corrupted])
-        kind = np.repeat(np.arange(-1, n_kinds), [len(clean)] + [len(rows) for _, rows in corrupted])
         center, scale = F.mean(axis=0), spread(F)
-        weight = np.empty((len(F), n_kinds * (1 + n_folds)), np.float32)
-        for f in range(-1, n_folds):
-            for h in range(n_kinds):
-                weight[:, (f + 1) * n_kinds + h] = ((kind == -1) | (kind == h)) & (fold_of_row[row] != f)
-        target = np.repeat((kind >= 0)[:, None], weight.shape[1], axis=1).astype(np.uint8)
-        nothing = np.empty((len(F), 0), np.uint8)
-        Z = ((F - center) / scale).astype(np.float32)
-        task = Task(Z, nothing, target, np.ones((0, weight.shape[1]), bool), weight)
-        penalties, W = np.full(weight.shape[1], penalty), None
-        left, own = np.zeros((len(clean), n_kinds), bool), fold_of_row[clean_rows]
-        for _ in range(ROUNDS):
-            W = fit_all(task, penalties, W, ROUGHLY).W
-            rough = cls(center, scale, _without_our_share(W, weight, target), n_kinds)
-            certain = rough.own_log_ratios(clean, own) > CERTAIN
-            if not (certain & ~left).any():
-                break
-            left |= certain
-            weight[: len(clean)] *= np.tile(~left, 1 + n_folds)
-        W = fit_all(task, penalties, W, TOLERANCE).W
-        return cls(center, scale, _without_our_share(W, weight, target), n_kinds)
+
+        def one(features: Floats, rows: NDArray[np.intp]) -> Floats:
+            Z = ((np.vstack([clean, features]) - center) / scale).astype(np.float32)
+            return _fit_kind(Z, len(clean), fold_of_row[np.concatenate([clean_rows, rows])], n_blocks, penalty)
+
+        W = np.stack(run_all([partial(one, features, rows) for features, rows in corrupted]), axis=2)
+        return cls(center, scale, W.reshape(len(W), n_blocks * n_kinds), n_kinds)
 
     def log_ratios(self, F: Floats) -> Floats:
         """Return log LR of each kind, shape (n, n_kinds)."""
@@ -259,6 +245,26 @@ class _Contrast:
     def _apply(self, F: Floats, block: int) -> Floats:
         W = self.W[:, block * self.n_kinds : (block + 1) * self.n_kinds]
         return np.asarray(((F - self.center) / self.scale) @ W[:-1] + W[-1])
+
+
+def _fit_kind(Z: Array, n_clean: int, fold: NDArray[np.intp], n_blocks: int, penalty: float) -> Floats:
+    """Return the coefficients of one kind's regressions, (n_features + 1, n_blocks), its rows after the clean ones."""
+    weight = (fold[:, None] != np.arange(-1, n_blocks - 1)).astype(np.float32)
+    target = np.repeat((np.arange(len(Z)) >= n_clean)[:, None], n_blocks, axis=1).astype(np.uint8)
+    nothing = np.empty((len(Z), 0), np.uint8)
+    task = Task(Z, nothing, target, np.ones((0, n_blocks), bool), weight)
+    fit, penalties, W = fit_of(task, slice(None), np.float32), np.full(n_blocks, penalty), None
+    left, own = np.zeros(n_clean, bool), fold[:n_clean, None] + 1
+    for _ in range(ROUNDS):
+        W = fit_all(task, penalties, W, ROUGHLY, fit).W
+        rough = _without_our_share(W, weight, target)
+        certain = np.take_along_axis(Z[:n_clean] @ rough[:-1] + rough[-1], own, axis=1)[:, 0] > CERTAIN
+        if not (certain & ~left).any():
+            break
+        left |= certain
+        weight[:n_clean][left] = 0.0
+        fit.weigh(weight)
+    return _without_our_share(fit_all(task, penalties, W, TOLERANCE, fit).W, weight, target)
 
 
 def _without_our_share(W: Array, weight: Array, target: Array) -> Floats:

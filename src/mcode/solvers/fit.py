@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
+from mcode.solvers import in_memory, newton
 from mcode.solvers.design import DenseDesign, Design, Rotation, as_design, stack
 from mcode.solvers.memory import columns_of, empty
-from mcode.solvers.newton import LANES, Solution, minimise
+from mcode.solvers.newton import LANES, Solution
 from mcode.solvers.objective import LogisticObjective, losses
 from mcode.solvers.softmax import SoftmaxObjective, log_of_sum, logits, softmax_losses
 from mcode.solvers.threads import n_threads, run_all
@@ -60,6 +62,16 @@ class Task:
         """How many columns there are to fit."""
         return int(self.target.shape[1])
 
+    @cached_property
+    def axes(self) -> Rotation | None:
+        """Coordinates of a dense X that all fits on its rows share; those of a sparse one depend on the rows."""
+        return None if sp.issparse(self.X) else Rotation.of(self.X)
+
+    @cached_property
+    def turned(self) -> Array | None:
+        """X in these coordinates, in single precision."""
+        return None if self.axes is None else np.asarray(self.axes.narrow(self.X, np.float32))
+
     def rows(self, some: Columns) -> Task:
         """Return the same task on some of the rows."""
         weight = None if self.weight is None else self.weight[some]
@@ -83,18 +95,23 @@ class Fit:
     """
 
     _lanes = LANES
+    _minimise: Callable[..., Solution] = staticmethod(in_memory.minimise)
 
     def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
-        X = task.X[rows]
-        self._rotation = Rotation.of(X)
+        self._rotation = Rotation.of(task.X[rows]) if sp.issparse(task.X) else task.axes
         self._dtype = np.dtype(dtype)
-        self._design = as_design(self.stack(X, task.parents[rows]))
+        self._design = as_design(self.stack(task, rows))
         self._target = task.target[rows]
         self._weight = None if task.weight is None else task.weight[rows]
         self._free = task.free[: 0 if task.free.all() else None].astype(dtype)
-        self._m = X.shape[1]
+        self._m = task.X.shape[1]
         self._m_narrow = self._design.shape[1] - task.parents.shape[1] - 1
         self._scale = np.full(task.n_columns, np.nan)
+        self._measure()
+
+    def weigh(self, weight: Array) -> None:
+        """Give the rows other weights; the design, which is what a fit takes its time for, stays."""
+        self._weight = weight
         self._measure()
 
     def _measure(self) -> None:
@@ -160,7 +177,7 @@ class Fit:
             self._scale[padded] = np.maximum(norm, np.maximum(SMALLEST_SCALE * rarer, 1e-30))
         if start is not None:
             point = objective.at(columns_of(start, again, self._dtype))
-        solution = minimise(point, self._scale[padded], tolerance[again])
+        solution = self._minimise(point, self._scale[padded], tolerance[again])
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
@@ -169,9 +186,15 @@ class Fit:
         target = columns_of(self._target, columns, self._dtype)
         return LogisticObjective(self._design, target, penalty.astype(self._dtype), free, weight)
 
-    def stack(self, X: Matrix, parents: Array) -> Matrix:
-        """Return [X | parents | 1] of any rows in these coordinates."""
-        return stack(X if self._rotation is None else self._rotation.narrow(X, self._dtype), parents, self._dtype)
+    def stack(self, task: Task, rows: Columns | slice) -> Matrix:
+        """Return [X | parents | 1] of any rows of the task in these coordinates."""
+        if self._rotation is None:
+            X = task.X[rows]
+        elif task.turned is not None and self._dtype == np.float32:
+            X = task.turned[rows]
+        else:
+            X = self._rotation.narrow(task.X[rows], self._dtype)
+        return stack(X, task.parents[rows], self._dtype)
 
     def narrow(self, W: Array) -> Array:
         """Return coefficients of the task's coordinates in these."""
@@ -203,6 +226,7 @@ class SoftmaxFit(Fit):
     """
 
     _lanes = 1  # a response fills several columns by itself
+    _minimise = staticmethod(newton.minimise)
 
     def __init__(self, task: Task, rows: Columns | slice, dtype: Any) -> None:
         self._n_values = task.n_values
@@ -279,15 +303,15 @@ def tighter(tolerance: float, penalty: Floats) -> Floats:
     return np.asarray(tolerance * np.minimum(1.0, np.sqrt(penalty)))
 
 
-def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float) -> Solution:
+def fit_all(task: Task, penalty: Floats, start: Array | None, tolerance: float, fit: Fit | None = None) -> Solution:
     """Fit every column on all rows to the end; columns with one value only get their base rate.
 
-    float32 goes as far as its rounding allows; float64 finishes the columns that are not at `tolerance` by then.
+    float32 goes as far as its rounding allows; float64 finishes the columns that are not at `tolerance` by then. Who
+    fits a task several times brings its `fit` in float32.
     """
     everything = np.arange(task.n_columns)
-    rough = _fit_all(
-        fit_of(task, slice(None), np.float32), everything, penalty, start, max(tolerance, SINGLE_TOLERANCE)
-    )
+    single = fit_of(task, slice(None), np.float32) if fit is None else fit
+    rough = _fit_all(single, everything, penalty, start, max(tolerance, SINGLE_TOLERANCE))
     left = everything if tolerance < SINGLE_TOLERANCE else np.flatnonzero(~rough.converged)
     if not len(left):
         return rough

@@ -25,6 +25,7 @@ Array = NDArray[Any]
 
 LANES = 8  # columns leave in multiples of this, so that the vector loops stay full
 SHRINK_AT = 0.5  # share of live columns at which a block inside the conjugate gradients is packed anew
+MAX_ITER = 50  # Newton steps of a column
 MAX_CONJUGATE_STEPS = 200
 MAX_SHORTER_STEPS = 25
 MOST_SLOW = 2  # steps in a row without progress; a single one may be one of the few that the conjugate gradients left
@@ -50,7 +51,7 @@ class Solution:
     converged: NDArray[np.bool_]
 
 
-def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = 50) -> Solution:
+def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = MAX_ITER) -> Solution:
     """Minimise each column until the norm of its gradient is at most tolerance * scale.
 
     Parameters

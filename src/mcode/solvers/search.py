@@ -49,7 +49,7 @@ class Fold:
         self.rows = np.flatnonzero(held_out)
         self.fit = fit_of(task, np.flatnonzero(~held_out), dtype)
         self.W = self.fit.constant(np.arange(task.n_columns))
-        self._design = as_design(self.fit.stack(task.X[self.rows], task.parents[self.rows]))
+        self._design = as_design(self.fit.stack(task, self.rows))
         self._target = task.target[self.rows]
         self._weight = None if task.weight is None else task.weight[self.rows]
 
@@ -83,6 +83,7 @@ class Search:
 
 def make_folds(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> list[Fold]:
     """Return a fold for each number in `fold_of_row`."""
+    _ = task.turned  # made once, before the folds ask for it side by side
     large = (task.X.nnz if sp.issparse(task.X) else task.X.size) > ENTRIES_PER_THREAD
     calls = [partial(Fold, task, fold_of_row == f, dtype) for f in range(int(fold_of_row.max()) + 1)]
     return run_all(calls, side_by_side=large)
