@@ -25,6 +25,7 @@ Columns = NDArray[np.intp]
 
 HEAVY_MICROSECONDS = 80.0  # of a product with a block, from which blocks run side by side
 LONG_MICROSECONDS = 100.0  # of a product with one column, from which wide blocks save more than a thread that waits
+CLOSER = 0.5  # share of its gradient at the start that a column which has to move may keep
 SINGLE_TOLERANCE = 1e-5  # the relative gradient that float32 reaches
 SMALLEST_SCALE = (
     1e-2  # of the count of the rarer value: a smaller gradient at the base rate is next to no effect, or rounding
@@ -162,8 +163,13 @@ class Fit:
             n_blocks = min(-(-n_blocks // n_threads()) * n_threads(), -(-len(ordered) // LANES))
         return np.array_split(ordered, n_blocks)
 
-    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats) -> Solution:
-        """Fit a block of columns, each with its own penalty and tolerance, from `start` or from the base rate."""
+    def solve(
+        self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats, *, move: bool = False
+    ) -> Solution:
+        """Fit a block of columns, each with its own penalty and tolerance, from `start` or from the base rate.
+
+        With `move` no column stays at its start because that is within the tolerance.
+        """
         b = len(columns)
         padded = np.resize(columns, -(-b // self._lanes) * self._lanes)  # whole lanes, by repeating columns
         again = np.arange(len(padded)) % b
@@ -177,7 +183,11 @@ class Fit:
             self._scale[padded] = np.maximum(norm, np.maximum(SMALLEST_SCALE * rarer, 1e-30))
         if start is not None:
             point = objective.at(columns_of(start, again, self._dtype))
-        solution = self._minimise(point, self._scale[padded], tolerance[again])
+        tolerance = tolerance[again]
+        if move:
+            now = np.linalg.norm(point.gradient, axis=0) / self._scale[padded]
+            tolerance = np.minimum(tolerance, np.maximum(CLOSER * now, SINGLE_TOLERANCE))
+        solution = self._minimise(point, self._scale[padded], tolerance)
         return Solution(solution.W[:, :b], solution.n_iter[:b], solution.gradient_norm[:b], solution.converged[:b])
 
     def _objective(self, columns: Columns, penalty: Floats) -> LogisticObjective:
@@ -256,9 +266,11 @@ class SoftmaxFit(Fit):
     def _block_width(self) -> int:
         return max(1, super()._block_width // self._n_values)
 
-    def solve(self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats) -> Solution:
+    def solve(
+        self, columns: Columns, penalty: Floats, start: Array | None, tolerance: Floats, *, move: bool = False
+    ) -> Solution:
         """Fit a block of responses; a value that no row has gets its base rate on an average row."""
-        solution = super().solve(columns, penalty, start, tolerance)
+        solution = super().solve(columns, penalty, start, tolerance, move=move)
         seen = self.seen[:, columns]
         if not seen.all():
             level = log_of_sum(logits(self._design, solution.W, seen)).mean(axis=0)

@@ -242,7 +242,8 @@ class FirstFoldAhead(Walk):
         fold = self.folds[f]
         start = self._last[f][:, block] if warm else None
         tolerance = search_tolerance(fold.fit.ones[block], GRID[at])
-        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, tolerance).W
+        # A start that is within the tolerance at the next penalty too would say nothing about that penalty.
+        W = fold.fit.solve(block, np.full(len(block), GRID[at]), start, tolerance, move=warm).W
         self._last[f][:, block] = W
         self._judge(f, at, block, W)
 
