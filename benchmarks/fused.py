@@ -28,7 +28,15 @@ PENALTY = 1.0
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def fused_steps(
-    rows: Any, columns: Any, curvature: Any, free: Any, residual: Any, diagonal: Any, penalty: Any, steps: int
+    rows: Any,
+    columns: Any,
+    height: int,
+    curvature: Any,
+    free: Any,
+    residual: Any,
+    diagonal: Any,
+    penalty: Any,
+    steps: int,
 ) -> Any:
     """Run `steps` conjugate-gradient steps for all columns in one function, with the stopping rule that ours has."""
     p, b = residual.shape
@@ -41,7 +49,7 @@ def fused_steps(
             rr[c] += residual[i, c] * residual[i, c]
     live, target = np.ones(b, np.bool_), 1e-60 * rr
     for _ in range(steps):
-        gather_curved(rows[0], rows[1], rows[2], columns[0], columns[1], columns[2], D, curvature, along, HD, False)
+        gather_curved(rows[0], rows[1], rows[2], columns[0], columns[1], columns[2], height, D, curvature, along, HD)
         along_step = add_penalty(HD, D, penalty, free)
         if conjugate_step(step, D, HD, along_step, residual, diagonal, rz, rr, live, target) == 0:
             break
@@ -69,8 +77,7 @@ def compare(name: str, width: int) -> dict[str, Any]:
 
     def fused() -> Any:
         residual, diagonal = np.negative(point.gradient), point.inverse_diagonal()
-        tile = design.tiles[0]
-        blocks = (tile.by_rows, tile.by_columns, point.curvature, objective.free)
+        blocks = (design.rows, design.columns, design.height, point.curvature, objective.free)
         return fused_steps(*blocks, residual, diagonal, penalty, STEPS)
 
     difference = np.abs(ours() - fused()).max() / np.abs(fused()).max()

@@ -26,7 +26,7 @@ def test_a_design_multiplies_from_both_sides(storage, n_columns, monkeypatch):
     Z = sp.random(40, 25, 0.3, "csr", random_state=rng)
     D, R = rng.normal(size=(25, n_columns)), rng.normal(size=(40, n_columns))
     design = as_design(Z.toarray() if storage == "dense" else Z)
-    assert storage == "dense" or len(design.tiles) == (5 if storage == "tiles" else 1)
+    assert storage == "dense" or len(design.columns[0]) == (5 if storage == "tiles" else 1)
     ZD, ZR, squares = products(design, D, R)
     np.testing.assert_allclose(ZD, Z @ D, atol=1e-12)
     np.testing.assert_allclose(ZR, Z.T @ R, atol=1e-12)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mcode._arrays import Matrix
-from mcode.solvers.kernels import gather, gather_curved
+from mcode.solvers.kernels import gather, gather_curved, gather_tiles
 
 Array = NDArray[Any]
 
@@ -84,6 +84,14 @@ class SparseDesign:
 
     A tall Z is cut into tiles of rows, whose part of R stays in cache: on imdb's 97,000 rows the products of a Hessian
     take half the time. Many columns with few entries in each tile would lose by it.
+
+    Attributes
+    ----------
+    rows : starts, columns and values of the entries, row by row
+    columns : starts, rows and values of the entries, tile by tile and there column by column
+        The starts have shape (tiles, p + 1), and rows are counted from the first of their tile.
+    squared : the squares of those values
+    height : rows of a tile
     """
 
     def __init__(self, Z: sp.csr_matrix) -> None:
@@ -91,55 +99,35 @@ class SparseDesign:
         self.dtype = Z.dtype
         self.microseconds = 2e-3 * Z.nnz / 20
         tall = Z.shape[0] > 2 * TILE and Z.nnz / Z.shape[0] * TILE > Z.shape[1] * FEWEST_IN_A_TILE
-        height = TILE if tall else max(1, Z.shape[0])
-        self.tiles = [
-            SparseTile.of(Z, start, min(start + height, Z.shape[0])) for start in range(0, Z.shape[0], height)
-        ]
+        self.height = TILE if tall else max(1, Z.shape[0])
+        wide = np.uint64 if Z.nnz >= 2**32 else np.uint32
+        self.rows = (Z.indptr.astype(wide), Z.indices.astype(np.uint32), Z.data)
+        starts = np.empty((-(-Z.shape[0] // self.height), Z.shape[1] + 1), wide)
+        self.columns = (starts, np.empty(Z.nnz, np.uint32), np.empty(Z.nnz, Z.dtype))
+        for tile, first_row in enumerate(range(0, Z.shape[0], self.height)):
+            last_row = min(first_row + self.height, Z.shape[0])
+            first, last = Z.indptr[first_row], Z.indptr[last_row]
+            parts = (Z.data[first:last], Z.indices[first:last], Z.indptr[first_row : last_row + 1] - first)
+            part = sp.csr_matrix(parts, shape=(last_row - first_row, Z.shape[1])).tocsc()
+            starts[tile] = part.indptr + first
+            self.columns[1][first:last], self.columns[2][first:last] = part.indices, part.data
+        self.squared = self.columns[2] ** 2
 
     def product(self, D: Array, out: Array) -> None:
         """Write Z @ D."""
-        for tile in self.tiles:
-            gather(*tile.by_rows, D, out[tile.rows])
+        gather(*self.rows, D, out)
 
     def adjoint(self, R: Array, out: Array) -> None:
         """Write Z' @ R."""
-        for tile in self.tiles:
-            gather(*tile.by_columns, R[tile.rows], out, tile.rows.start > 0)
+        gather_tiles(*self.columns, self.height, R, out)
 
     def curved(self, D: Array, curvature: Array, along: Array, out: Array) -> None:
         """Write curvature * (Z @ D) and Z' @ that."""
-        for tile in self.tiles:
-            part = tile.rows
-            gather_curved(*tile.by_rows, *tile.by_columns, D, curvature[part], along[part], out, part.start > 0)
+        gather_curved(*self.rows, *self.columns, self.height, D, curvature, along, out)
 
     def squared_adjoint(self, H: Array, out: Array) -> None:
         """Write (Z * Z)' @ H."""
-        for tile in self.tiles:
-            gather(*tile.by_columns[:2], tile.squared, H[tile.rows], out, tile.rows.start > 0)
-
-
-@dataclass(frozen=True)
-class SparseTile:
-    """Some rows of a sparse design: start of each row or column, positions, values."""
-
-    rows: slice
-    by_rows: tuple[Array, Array, Array]
-    by_columns: tuple[Array, Array, Array]
-    squared: Array
-
-    @classmethod
-    def of(cls, Z: sp.csr_matrix, start: int, stop: int) -> SparseTile:
-        """Take the rows from `start` to `stop`; their values stay in the memory of Z."""
-        first, last = Z.indptr[start], Z.indptr[stop]
-        parts = (Z.data[first:last], Z.indices[first:last], Z.indptr[start : stop + 1] - first)
-        part = sp.csr_matrix(parts, shape=(stop - start, Z.shape[1]))
-        columns = part.tocsc()
-        return cls(slice(start, stop), _unsigned(part), _unsigned(columns), columns.data**2)
-
-
-def _unsigned(Z: Any) -> tuple[Array, Array, Array]:
-    wide = np.uint64 if Z.nnz >= 2**32 else np.uint32
-    return Z.indptr.astype(wide), Z.indices.astype(np.uint32), Z.data
+        gather_tiles(*self.columns[:2], self.squared, self.height, H, out)
 
 
 @dataclass(frozen=True)

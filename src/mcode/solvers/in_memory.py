@@ -25,6 +25,7 @@ from mcode.solvers.kernels import (
     conjugate_step,
     gather,
     gather_curved,
+    gather_tiles,
     residual_and_curvature,
 )
 from mcode.solvers.newton import (
@@ -59,13 +60,12 @@ def minimise(start: LogisticPoint, scale: Floats, tolerance: Floats, max_iter: i
     return Solution(W, n_iter, relative * scale, relative <= tolerance)
 
 
-def _parts(design: Any) -> tuple[Array, ...] | None:
+def _parts(design: Any) -> tuple[Any, ...] | None:
     """Return the arrays of a design for the compiled functions, or None where they do not know it."""
     if isinstance(design, DenseDesign) and design.Z.size <= MOST_TURNED:
         return design.Z, design.transposed, design.mean_square
-    if isinstance(design, SparseDesign) and len(design.tiles) == 1:
-        tile = design.tiles[0]
-        return *tile.by_rows, *tile.by_columns, tile.squared
+    if isinstance(design, SparseDesign):
+        return *design.rows, *design.columns, design.squared, design.height
     return None
 
 
@@ -96,7 +96,7 @@ def _choose_product(design: Any, D: Any, out: Any) -> Any:
         np.dot(design[0], D, out)
 
     def sparse(design: Any, D: Any, out: Any) -> None:
-        gather(design[0], design[1], design[2], D, out, False)
+        gather(design[0], design[1], design[2], D, out)
 
     return dense if _is_dense(design) else sparse
 
@@ -107,7 +107,7 @@ def _choose_adjoint(design: Any, R: Any, out: Any) -> Any:
         np.dot(design[1], R, out)
 
     def sparse(design: Any, R: Any, out: Any) -> None:
-        gather(design[3], design[4], design[5], R, out, False)
+        gather_tiles(design[3], design[4], design[5], design[7], R, out)
 
     return dense if _is_dense(design) else sparse
 
@@ -120,7 +120,9 @@ def _choose_curved(design: Any, D: Any, curvature: Any, along: Any, out: Any) ->
         np.dot(design[1], along, out)
 
     def sparse(design: Any, D: Any, curvature: Any, along: Any, out: Any) -> None:
-        gather_curved(design[0], design[1], design[2], design[3], design[4], design[5], D, curvature, along, out, False)
+        gather_curved(
+            design[0], design[1], design[2], design[3], design[4], design[5], design[7], D, curvature, along, out
+        )
 
     return dense if _is_dense(design) else sparse
 
@@ -137,7 +139,7 @@ def _choose_squared_adjoint(design: Any, H: Any, out: Any) -> Any:
                 out[k, c] = design[2][k] * total[c]
 
     def sparse(design: Any, H: Any, out: Any) -> None:
-        gather(design[3], design[4], design[6], H, out, False)
+        gather_tiles(design[3], design[4], design[6], design[7], H, out)
 
     return dense if _is_dense(design) else sparse
 

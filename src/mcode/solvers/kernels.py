@@ -87,14 +87,22 @@ def _gather(indptr: Array, indices: Array, data: Array, D: Array, factor: Array,
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array, add: bool = False) -> None:
-    """Write A @ D into `out`, or add it there, for A in compressed rows and D and out in C order.
+def gather(indptr: Array, indices: Array, data: Array, D: Array, out: Array) -> None:
+    """Write A @ D into `out` for A in compressed rows and D and out in C order.
 
     The columns are taken 32 at a time, so that the part of D that is read over and over stays in cache. Long rows are
     summed in pieces: the intercept's row of a transposed design has an entry for every row of the table, and in single
     precision one long sum of 100,000 entries has errors as large as the gradients that a fit ends with.
     """
-    _gather(indptr, indices, data, D, D[:0], add, out)
+    _gather(indptr, indices, data, D, D[:0], False, out)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def gather_tiles(starts: Array, rows: Array, data: Array, height: int, R: Array, out: Array) -> None:
+    """Write Z' @ R for Z in compressed columns, cut into tiles of `height` rows (`design.SparseDesign`)."""
+    for tile in range(starts.shape[0]):
+        part = R[tile * height : (tile + 1) * height]
+        _gather(starts[tile], rows, data, part, R[:0], tile > 0, out)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -102,23 +110,24 @@ def gather_curved(
     indptr: Array,
     indices: Array,
     data: Array,
-    column_indptr: Array,
-    column_indices: Array,
+    starts: Array,
+    rows: Array,
     column_data: Array,
+    height: int,
     D: Array,
     curvature: Array,
     along: Array,
     out: Array,
-    add: bool,
 ) -> None:
-    """Write curvature * (Z @ D) into `along`, and write or add Z' @ along into `out`.
-
-    Z comes in compressed rows and in compressed columns.
+    """Write curvature * (Z @ D) into `along`, and Z' @ along into `out`, tile after tile.
 
     One call for both products: on small tables the calls would cost as much as the sums.
     """
-    _gather(indptr, indices, data, D, curvature, False, along)
-    _gather(column_indptr, column_indices, column_data, along, D[:0], add, out)
+    for tile in range(starts.shape[0]):
+        first, last = tile * height, min((tile + 1) * height, along.shape[0])
+        part = along[first:last]
+        _gather(indptr[first : last + 1], indices, data, D, curvature[first:last], False, part)
+        _gather(starts[tile], rows, column_data, part, D[:0], tile > 0, out)
 
 
 def _make_series(float_type: Any, int_type: Any) -> tuple[Any, Any, Any]:
