@@ -29,12 +29,16 @@ from mcode.solvers.kernels import (
     residual_and_curvature,
 )
 from mcode.solvers.newton import (
+    CLOSE,
     LANES,
+    LEFT_OVER,
+    LOOSEST,
     MAX_CONJUGATE_STEPS,
     MAX_ITER,
     MAX_SHORTER_STEPS,
     MOST_SLOW,
     SHRINK_AT,
+    SLOW,
     STEEP_AT_THE_END,
     STILL_STEEP,
     Solution,
@@ -55,7 +59,7 @@ def minimise(start: LogisticPoint, scale: Floats, tolerance: Floats, max_iter: i
         return newton.minimise(start, scale, tolerance, max_iter)
     weight = start.eta[:0] if objective.weight is None else objective.weight
     problem = (objective.target, weight, objective.penalty, objective.free)
-    point = (start.W, start.eta, start.curvature, start.gradient)
+    point = (start.W, start.curvature, start.gradient)
     W, n_iter, relative = _minimise(parts, problem, point, scale, tolerance, max_iter)
     return Solution(W, n_iter, relative * scale, relative <= tolerance)
 
@@ -150,7 +154,7 @@ def _minimise(
 ) -> tuple[Array, NDArray[np.intp], Floats]:
     """Return coefficients, Newton steps and relative gradients; the steps are numbered as in `newton.minimise`."""
     target, weight, penalty, free = problem
-    W, eta, curvature, gradient = point
+    W, curvature, gradient = point
     found, b = W.copy(), W.shape[1]
     n_iter, slow, batch = np.zeros(b, np.intp), np.zeros(b, np.intp), np.arange(b)
     relative, before = np.full(b, np.inf), np.full(b, np.inf)
@@ -162,7 +166,7 @@ def _minimise(
             j = batch[c]
             now[c] = np.sqrt(now[c]) / scale[j]
             relative[j] = now[c]
-            slow[j] = slow[j] + 1 if now[c] > 0.7 * before[c] and before[c] < 1e-3 else 0
+            slow[j] = slow[j] + 1 if now[c] > SLOW * before[c] and before[c] < CLOSE else 0
             moving[c] = now[c] > tolerance[j] and slow[j] < MOST_SLOW and n_iter[j] < max_iter
             n_moving += moving[c]
         if not n_moving:
@@ -170,27 +174,18 @@ def _minimise(
         keep = _whole_lanes(moving, now)
         if len(keep) < len(batch):
             _put(found, batch, W)
-            batch, moving, now, penalty = (
-                _some(batch, keep),
-                _some(moving, keep),
-                _some(now, keep),
-                _some(penalty, keep),
-            )
-            target, free, weight = _take(target, keep), _take(free, keep), _take(weight, keep)
-            W, eta, curvature, gradient = (
-                _take(W, keep),
-                _take(eta, keep),
-                _take(curvature, keep),
-                _take(gradient, keep),
-            )
+            batch, moving, now = _some(batch, keep), _some(moving, keep), _some(now, keep)
+            target, weight = _take(target, keep), _take(weight, keep)
+            penalty, free = _some(penalty, keep), _take(free, keep)
+            W, curvature, gradient = _take(W, keep), _take(curvature, keep), _take(gradient, keep)
         # 2. the Newton direction
         before, forcing = np.empty(len(batch)), np.empty(len(batch))
         for c in range(len(batch)):
             before[c] = now[c] if moving[c] else 0.0
-            forcing[c] = min(0.5, max(np.sqrt(now[c]), 0.5 * tolerance[batch[c]] / max(now[c], 1e-30)))
+            forcing[c] = min(LOOSEST, max(np.sqrt(now[c]), LOOSEST * tolerance[batch[c]] / max(now[c], 1e-30)))
         step = _conjugate_gradients(design, penalty, free, curvature, gradient, forcing, moving)
         # 3. the length of the step
-        W, eta, curvature, gradient = _walk(design, (target, weight, penalty, free), W, gradient, step)
+        W, curvature, gradient = _walk(design, (target, weight, penalty, free), W, gradient, step)
         for c in range(len(batch)):
             n_iter[batch[c]] += moving[c]
     _put(found, batch, W)
@@ -285,7 +280,7 @@ def _conjugate_gradients(
         target[c] = forcing[c] ** 2 * rr[c]
         live[c] = moving[c] and rr[c] > 0
         n_live += live[c]
-    few = 0.1 * n_live
+    few = LEFT_OVER * n_live
     for _ in range(MAX_CONJUGATE_STEPS):
         _curved(design, D, curvature, along, HD)
         dots = add_penalty(HD, D, penalty, free)
@@ -299,12 +294,8 @@ def _conjugate_gradients(
             _put(step, index, part)
             index, live = _some(index, keep), _some(live, keep)
             rz, rr, target = _some(rz, keep), _some(rr, keep), _some(target, keep)
-            part, D, residual, diagonal = (
-                _take(part, keep),
-                _take(D, keep),
-                _take(residual, keep),
-                _take(diagonal, keep),
-            )
+            part, D = _take(part, keep), _take(D, keep)
+            residual, diagonal = _take(residual, keep), _take(diagonal, keep)
             curvature, penalty, free = _take(curvature, keep), _some(penalty, keep), _take(free, keep)
             HD, along = np.empty_like(D), np.empty_like(curvature)
     _put(step, index, part)
@@ -312,7 +303,7 @@ def _conjugate_gradients(
 
 
 @njit(inline="always", error_model="numpy")
-def _walk(design: Any, problem: Any, W: Array, gradient: Array, step: Array) -> tuple[Array, Array, Array, Array]:
+def _walk(design: Any, problem: Any, W: Array, gradient: Array, step: Array) -> tuple[Array, Array, Array]:
     target, weight, penalty, free = problem
     b = step.shape[1]
     slope = column_dots(gradient, step)
@@ -354,4 +345,4 @@ def _walk(design: Any, problem: Any, W: Array, gradient: Array, step: Array) -> 
                     length[c] = long[c] * min(max(slope[c] / max(slope[c] + steep, 1e-300), 0.1), 0.5)
         if not searching:
             break
-    return far, eta, curvature, far_gradient
+    return far, curvature, far_gradient

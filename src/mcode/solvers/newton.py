@@ -28,6 +28,10 @@ SHRINK_AT = 0.5  # share of live columns at which a block inside the conjugate g
 MAX_ITER = 50  # Newton steps of a column
 MAX_CONJUGATE_STEPS = 200
 MAX_SHORTER_STEPS = 25
+SLOW = 0.7  # share of its gradient that a column keeps in a step without progress,
+CLOSE = 1e-3  # once it is this close: farther away a step may lengthen the gradient
+LOOSEST = 0.5  # share of the gradient that the conjugate gradients may leave
+LEFT_OVER = 0.1  # share of the columns that they leave as exact as they are
 MOST_SLOW = 2  # steps in a row without progress; a single one may be one of the few that the conjugate gradients left
 STILL_STEEP = 0.75  # a shortened step may go further while the slope is steeper than this share of the initial one
 STEEP_AT_THE_END = 0.25  # a step is accepted when the slope at its end is at most this share of the initial one
@@ -76,7 +80,7 @@ def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = MAX
         # 1. converged columns leave the batch, and so do those that rounding keeps from coming closer
         now = np.sqrt(column_dots(point.gradient, point.gradient)) / scale[batch]
         relative[batch] = now
-        slow[batch] = np.where((now > 0.7 * before) & (before < 1e-3), slow[batch] + 1, 0)
+        slow[batch] = np.where((now > SLOW * before) & (before < CLOSE), slow[batch] + 1, 0)
         moving = (now > tolerance[batch]) & (slow[batch] < MOST_SLOW) & (n_iter[batch] < max_iter)
         if not moving.any():
             break
@@ -87,8 +91,8 @@ def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = MAX
             point = point.columns(keep)
         before = np.where(moving, now, 0.0)  # a column that has stopped stays stopped
         # 2. the Newton direction, more exact the closer the end, but no more exact than the end asks for
-        enough = np.maximum(np.sqrt(now), 0.5 * tolerance[batch] / np.maximum(now, 1e-30))  # a column may be there
-        step = conjugate_gradients(point, np.minimum(0.5, enough), moving)
+        enough = np.maximum(np.sqrt(now), LOOSEST * tolerance[batch] / np.maximum(now, 1e-30))  # a column may be there
+        step = conjugate_gradients(point, np.minimum(LOOSEST, enough), moving)
         # 3. the length of the step
         point = _walk(point, step)
         n_iter[batch[moving]] += 1
@@ -121,7 +125,7 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
     rz, rr = column_dots(D, residual), column_dots(residual, residual)
     target = forcing**2 * rr
     live = moving & (rr > 0)
-    few = 0.1 * live.sum()
+    few = LEFT_OVER * live.sum()
     for _ in range(MAX_CONJUGATE_STEPS):
         curvature = point.hessian_product(D, HD)
         n_live = conjugate_step(part, D, HD, curvature, residual, diagonal, rz, rr, live, target)
