@@ -6,12 +6,16 @@ judge them. The peer is LogisticRegressionCV over joblib, with the solver, the n
 that were fastest on a sample of responses. (liblinear penalises the intercept, which is another model: where it is
 fastest, its time counts, and the loss is that of lbfgs.) Compilation is cached by numba and reported apart.
 
-    python benchmarks/fit.py [--quick] [--sets NAME ...]
+    python benchmarks/fit.py [--quick] [--compilation] [--sets NAME ...]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from typing import Any
@@ -133,6 +137,32 @@ def growth() -> list[dict[str, Any]]:
     return rows
 
 
+def compilation() -> list[dict[str, Any]]:
+    """Return the seconds of a process's first fit: where nothing was ever compiled, and where a process before did it.
+
+    medical is the sparse case, yeast the dense one; each begins with an empty cache.
+    """
+    rows = []
+    for name in ("medical", "yeast"):
+        with tempfile.TemporaryDirectory() as cache:
+            command = [sys.executable, __file__, "--first-fit", name]
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            cold, cached = (
+                float(subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout)
+                for _ in range(2)
+            )
+        rows.append({"data": name, "nothing_compiled_s": cold, "compiled_before_s": cached})
+        print(f"{name:17} first fit ever {cold:.1f} s, first fit of a later process {cached:.2f} s", flush=True)
+    return rows
+
+
+def first_fit(name: str) -> float:
+    X, Y, _, _ = halves(name)
+    start = time.perf_counter()
+    DependentRelevance(BatchLogistic(penalty="cv", scale=False, folds=3)).fit(X, Y)
+    return time.perf_counter() - start
+
+
 def plot_growth(rows: list[dict[str, Any]]) -> None:
     import matplotlib
 
@@ -156,7 +186,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two small sets, no growth plot; nothing is saved")
     parser.add_argument("--sets", nargs="*", default=list(SETS), help="data sets to compare on")
+    parser.add_argument("--compilation", action="store_true", help="measure what compilation takes, and stop")
+    parser.add_argument("--first-fit", metavar="NAME", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.first_fit:
+        print(first_fit(options.first_fit))
+        return
+    if options.compilation:
+        write_csv("fit_compilation", compilation())
+        return
     rows = []
     for name in ("medical", "yeast") if options.quick else options.sets:
         rows.append(compare(name, 1 if options.quick else 5))
@@ -171,6 +209,7 @@ def main() -> None:
         curves = growth()
         write_csv("fit_growth", curves)
         plot_growth(curves)
+        write_csv("fit_compilation", compilation())
 
 
 if __name__ == "__main__":
