@@ -168,6 +168,7 @@ def plot_growth(rows: list[dict[str, Any]]) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, NullLocator
 
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
     for axis, what in zip(axes, ("rows", "features", "responses"), strict=True):
@@ -176,7 +177,12 @@ def plot_growth(rows: list[dict[str, Any]]) -> None:
         slope = np.polyfit(np.log(size), np.log(seconds), 1)[0]
         axis.loglog(size, seconds, "o-", color="#2a6f97")
         axis.set_xlabel(f"{what} (growth exponent {slope:.2f})")
-        axis.grid(alpha=0.3, which="both")
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_xticks(size, [str(each) for each in size])
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.grid(alpha=0.3)
     axes[0].set_ylabel("seconds to fit")
     figure.suptitle("Fitting a DBR with a searched penalty on bibtex")
     figure.savefig(RESULTS / "fit_growth.png", dpi=120)
