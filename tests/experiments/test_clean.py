@@ -81,6 +81,10 @@ def test_default_is_what_audit_and_detector_give(table, read):
         ("BR complement", BinaryRelevance(), "complement"),
         ("chain Linf", ClassifierChain(), "norm"),
         ("DBR noise", "dbr", "noise"),
+        ("chain noise", "chain", "noise"),
+        ("BR noise", "br", "noise"),
+        ("chain learned", "chain", "learned"),
+        ("BR learned", "br", "learned"),
     ],
 )
 def test_methods_over_rho_are_detectors_of_the_library(table, read, name, model, score):

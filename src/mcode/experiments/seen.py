@@ -34,9 +34,9 @@ WIDEST = 200  # features of x that PyOD's detectors are given, those of largest 
 
 
 class Table:
-    """Training rows, and the models fitted on them: each of BR, chain and DBR with a penalty of its own.
+    """Training rows, and the models fitted on them: BR, chain and DBR, each with a penalty and companions of its own.
 
-    Companion views of the learned and noise scores are those of the default's space and shared by all three.
+    So a score over one of them is what `mcode.audit` gives whoever asks for that model and that score.
 
     Parameters
     ----------
@@ -49,15 +49,14 @@ class Table:
         self.folds = stratified_folds(Y, FOLDS, np.random.default_rng(0))
         self._final = final
         self._spaces: dict[str, RhoSpace] = {}
-        self._read: dict[bytes, dict[str, Panel]] = {}
+        self._read: dict[tuple[str, bytes], Panel] = {}
 
     def space(self, name: str) -> RhoSpace:
         """Return the space of a model, fitted when it is asked for the first time."""
         if name not in self._spaces:
             models = {"DBR": DependentRelevance(), "BR": BinaryRelevance(), "chain": ClassifierChain()}
             model: ConditionalModel = models[name] if name in models else as_model(MCODE().model)
-            space = RhoSpace(model, COMPANIONS if name in ("DBR", DEFAULT_MODEL) else ())
-            self._spaces[name] = space.fit(self.X, self.Y, self.folds, final=self._final)
+            self._spaces[name] = RhoSpace(model, COMPANIONS).fit(self.X, self.Y, self.folds, final=self._final)
         return self._spaces[name]
 
     @cached_property
@@ -69,23 +68,12 @@ class Table:
         """Return a reader of training rows with other responses; what several scores ask is read once."""
 
         def read(Y: Codes, rows: NDArray[np.intp]) -> Panel:
-            key = hashlib.sha256(Y.tobytes() + rows.tobytes()).digest()
-            known = self._read.setdefault(key, {})
-            if model not in known:
-                known[model] = self._out_of_fold(model, self.X[rows], Y, rows, known)
-            return known[model]
+            key = model, hashlib.sha256(Y.tobytes() + rows.tobytes()).digest()
+            if key not in self._read:
+                self._read[key] = self.space(model).out_of_fold(self.X[rows], Y, rows)
+            return self._read[key]
 
         return read
-
-    def _out_of_fold(
-        self, model: str, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None, known: dict[str, Panel]
-    ) -> Panel:
-        panel = self.space(model).out_of_fold(X, Y, rows)
-        if model in ("DBR", DEFAULT_MODEL):
-            return panel
-        if "DBR" not in known:
-            known["DBR"] = self.space("DBR").out_of_fold(X, Y, rows)
-        return Panel(Y, {**known["DBR"].views, **panel.views})
 
     @cached_property
     def widest_features(self) -> NDArray[np.intp]:
@@ -106,13 +94,9 @@ class Rows:
     def panel(self, model: str) -> Panel:
         """Return the rows as a model sees them, with the companion views."""
         if model not in self._panels:
-            if self.is_own:
-                self._panels[model] = self.table._out_of_fold(model, self.X, self.Y, None, self._panels)
-            elif model in ("DBR", DEFAULT_MODEL):
-                self._panels[model] = self.table.space(model).panel(self.X, self.Y)
-            else:
-                views = self.table.space(model).panel(self.X, self.Y).views
-                self._panels[model] = Panel(self.Y, {**self.panel("DBR").views, **views})
+            space = self.table.space(model)
+            read = space.out_of_fold if self.is_own else space.panel
+            self._panels[model] = read(self.X, self.Y)
         return self._panels[model]
 
     @property
