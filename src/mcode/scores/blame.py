@@ -23,6 +23,8 @@ FEWEST_ROWS = 60
 CELLS_AT_ONCE = 100_000  # nine features of each are in memory together
 PENALTY = 3.0
 STEPS = 30
+EXACTNESS = 1e-6  # of the loss, relative
+MOST_CALIBRATED = 1_000  # rows, roughly: two numbers need no more
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
 
 Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 9) and truth (n, d) of the cells of some rows
@@ -44,10 +46,9 @@ def _features_one_by_one(panel: Panel, base_rate: Floats) -> list[Floats]:
     return [*odds, present, base, present * odds[0], present * base]
 
 
-def sample_cells(panel: Panel, wrong: NDArray[np.bool_], base_rate: Floats, rng: np.random.Generator) -> Cells:
-    """Return features and truth of the cells of some corrupted rows, about MOST_CELLS of them."""
-    rows = rng.permutation(len(wrong))[: max(FEWEST_ROWS, MOST_CELLS // wrong.shape[1])]
-    return cell_features(panel[rows], base_rate), wrong[rows]
+def sample_rows(n: int, d: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return which of n corrupted rows are learned from: they have about MOST_CELLS cells."""
+    return rng.permutation(n)[: max(FEWEST_ROWS, MOST_CELLS // d)]
 
 
 @dataclass(frozen=True)
@@ -97,27 +98,42 @@ def _log_odds_of_being_the_one(values: Floats) -> Floats:
 
 def _fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return w that maximises the likelihood that the one response named of each row is a wrong one."""
-    scale = spread(features.reshape(-1, features.shape[2]))
     # one response after the other, so that sums over the responses of a row run along whole arrays
-    Z = (features / scale).transpose(1, 0, 2).reshape(-1, features.shape[2])
-    is_wrong = np.ascontiguousarray(wrong.T, dtype=np.float64)
+    Z = features.transpose(1, 0, 2).reshape(-1, features.shape[2])
+    scale = 1.0 / spread(Z)
+    axes, in_axes = _even_axes(Z, features.mean(axis=1), wrong.shape[1], scale)
+    U = (Z @ axes).astype(np.float32)
+    is_wrong, weight = np.ascontiguousarray(wrong.T, dtype=np.float32), share.astype(np.float32)
 
-    def loss(w: Floats) -> tuple[float, Floats]:
-        eta = (Z @ w).reshape(is_wrong.shape)
+    def loss(v: Floats) -> tuple[float, Floats]:
+        eta = (U @ v.astype(np.float32)).reshape(is_wrong.shape)
         eta -= eta.max(axis=0)
         odds = np.exp(eta, out=eta)
-        total, total_wrong = odds.sum(axis=0), np.maximum((odds * is_wrong).sum(axis=0), 1e-300)
-        value = share @ (np.log(total) - np.log(total_wrong)) + 0.5 * PENALTY * w @ w
-        odds *= share / total - is_wrong * (share / total_wrong)
-        return float(value), odds.ravel() @ Z + PENALTY * w
+        total, total_wrong = odds.sum(axis=0), np.maximum((odds * is_wrong).sum(axis=0), 1e-30)
+        shrunk = in_axes @ v
+        value = share @ np.log(total / total_wrong) + 0.5 * v @ shrunk
+        odds *= weight / total - is_wrong * (weight / total_wrong)
+        return float(value), odds.ravel() @ U + shrunk
 
     start = np.zeros(features.shape[2])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    return np.asarray(found.x / scale)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS, "ftol": EXACTNESS})
+    return np.asarray(axes @ found.x)
+
+
+def _even_axes(Z: Floats, means: Floats, d: int, scale: Floats) -> tuple[Floats, Floats]:
+    """Return axes along which the loss is about equally curved at its start, and the penalty in them.
+
+    Features overlap so much that the search would take twice as many steps along their own axes.
+    """
+    curvature = scale[:, None] * (Z.T @ Z / d - means.T @ means) * scale + PENALTY * np.eye(len(scale))
+    even = np.linalg.inv(np.linalg.cholesky(curvature)).T
+    return scale[:, None] * even, PENALTY * even.T @ even
 
 
 def _fit_calibration(log_odds: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return intercept and slope, never a falling one, of wrong cells on their log odds."""
+    some = slice(None, None, max(1, len(wrong) // MOST_CALIBRATED))
+    log_odds, wrong, share = log_odds[some], wrong[some], share[some]
     target, x = (values.reshape(1, -1) for values in (wrong.astype(np.float64), log_odds))
     weight = np.repeat(share, wrong.shape[1])
     log_p, residual, curvature = (np.empty(x.shape) for _ in range(3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -16,9 +16,9 @@ from mcode._arrays import Floats
 from mcode._progress import advance
 from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Swap, corrupted_by, log_sum_exp
 from mcode.errors import InputError
-from mcode.models.encoding import MISSING
+from mcode.models.encoding import MISSING, Codes
 from mcode.models.panel import Panel, Reread
-from mcode.scores.blame import Blame, sample_cells
+from mcode.scores.blame import Blame, cell_features, sample_rows
 from mcode.scores.noise import Errors, weighted
 from mcode.scores.row_features import row_features, smoothed_base_rate, spread
 from mcode.solvers.fit import Array, Task, fit_all, fit_of
@@ -35,6 +35,7 @@ STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough t
 LEAST_ROOM = 0.3  # of 1 - c R; both were chosen with CAREFUL_BY
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
 CAREFUL_BY = 2 / 3  # standard errors of a count; how it was chosen: docs/explaining.md
+CELLS_TOGETHER = 2**20  # of several kinds of error that are read in one go, which saves time on small tables
 FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
 
 
@@ -112,17 +113,15 @@ class LearnedScore(BaseEstimator):
         rows = np.sort(rng.permutation(n)[: self.max_rows])
         clean = row_features(panel, self.base_rate_)
         corrupted, cells, possible = [], [], []
-        for h, kind in enumerate(kinds):
-            advance("learn what errors look like", h, len(kinds))
-            Y = panel.only_known(corrupted_by(kind, panel.Y, rng, panel.n_values)[rows], rows)
-            wrong = (panel.Y[rows] != Y) & (Y != MISSING)
-            changed = np.flatnonzero(wrong.any(axis=1))
-            if not len(changed):
-                continue
-            seen = reread(Y[changed], rows[changed])
-            corrupted.append((row_features(seen, self.base_rate_), rows[changed]))
-            cells.append(sample_cells(seen, wrong[changed], self.base_rate_, rng))
-            possible.append(h)
+        for together in _read_together(_copies_of_each(kinds, panel, rows, rng)):
+            advance("learn what errors look like", together[0].kind, len(kinds))
+            seen = reread(np.concatenate([c.Y for c in together]), np.concatenate([c.rows for c in together]))
+            features, first = row_features(seen, self.base_rate_), 0
+            for c in together:
+                corrupted.append((features[first : first + len(c.rows)], c.rows))
+                cells.append((cell_features(seen[first + c.looked_at], self.base_rate_), c.wrong))
+                possible.append(c.kind)
+                first += len(c.rows)
         if not possible:
             raise InputError("Y", "no stated kind of error can change any row", "give other errors or another score")
         self.kinds_ = [kinds[h] for h in possible]
@@ -190,6 +189,42 @@ def largest_share(recorded: Floats, made_wrong: Sequence[Floats], shares: Floats
     careful = above + 1.0 - CAREFUL_BY * np.sqrt(above + 1.0)
     quotient = careful / (len(recorded) + 1.0) / caught
     return float(np.clip(quotient[caught >= FEWEST_CAUGHT].min(), SMALLEST_SHARE, LARGEST_SHARE))
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Rows of the reference with one kind of error in each."""
+
+    kind: int  # its place among those stated
+    Y: Codes
+    rows: NDArray[np.intp]
+    looked_at: NDArray[np.intp]  # those whose cells teach which response is to blame
+    wrong: NDArray[np.bool_]  # their wrong responses
+
+
+def _copies_of_each(
+    kinds: Sequence[ErrorKind], panel: Panel, rows: NDArray[np.intp], rng: np.random.Generator
+) -> Iterator[_Copies]:
+    """Put each kind of error into the rows; a kind that can change none of them is left out."""
+    for h, kind in enumerate(kinds):
+        Y = panel.only_known(corrupted_by(kind, panel.Y, rng, panel.n_values)[rows], rows)
+        wrong = (panel.Y[rows] != Y) & (Y != MISSING)
+        changed = np.flatnonzero(wrong.any(axis=1))
+        if len(changed):
+            looked_at = sample_rows(len(changed), Y.shape[1], rng)
+            yield _Copies(h, Y[changed], rows[changed], looked_at, wrong[changed[looked_at]])
+
+
+def _read_together(copies: Iterable[_Copies]) -> Iterator[list[_Copies]]:
+    """Deal the copies into lists with at most CELLS_TOGETHER responses, or with one kind alone."""
+    together: list[_Copies] = []
+    for c in copies:
+        if together and sum(other.Y.size for other in together) + c.Y.size > CELLS_TOGETHER:
+            yield together
+            together = []
+        together.append(c)
+    if together:
+        yield together
 
 
 @dataclass(frozen=True)
