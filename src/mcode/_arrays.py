@@ -57,17 +57,28 @@ def _is_number(value: object) -> bool:
     return True
 
 
-def _refuse_not_finite(values: NDArray[Any], locate: Any, name: str, names: list[str] | None) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):  # one sum is a quick look, and may overflow
-        total = values.sum()
-    if not np.isfinite(total) and not np.isfinite(values).all():
-        at = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
+def _check_values(
+    values: NDArray[Any], locate: Any, name: str, names: list[str] | None, largest: float = np.inf
+) -> None:
+    """Refuse what is no finite number, or too large; their sum of squares is a quick look at both."""
+    flat = values.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(np.dot(flat, flat))
+    if np.isfinite(squares) and squares <= largest**2:
+        return
+    if not np.isfinite(flat).all():
+        at = int(np.flatnonzero(~np.isfinite(flat))[0])
         row, column = locate(at)
-        what = "NaN" if np.isnan(values.ravel()[at]) else "infinity"
+        what = "NaN" if np.isnan(flat[at]) else "infinity"
         raise InputError(name, f"{_place(row, column, names)} is {what}", "fill or drop missing values first")
+    top = float(np.abs(flat).max())
+    if top > largest:
+        raise InputError(name, f"it holds {top:.1e}", f"numbers up to {largest:.0e} are accepted; rescale the column")
 
 
-def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_columns: int = 0) -> Matrix:
+def check_matrix(
+    table: object, name: str = "X", *, min_rows: int = 1, min_columns: int = 0, largest: float = np.inf
+) -> Matrix:
     """Return `table` as a finite two-dimensional float array or CSR matrix; the input is never modified.
 
     Parameters
@@ -77,6 +88,8 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
         How errors call it.
     min_rows, min_columns : int
         The fewest rows and columns that make sense.
+    largest : float
+        The largest number that is accepted, whatever its sign.
 
     Examples
     --------
@@ -88,7 +101,7 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
     """
     names = column_names(table)
     if sp.issparse(table):
-        matrix: Matrix = _check_sparse(table, name)
+        matrix: Matrix = _check_sparse(table, name, largest)
     else:
         array = table_to_array(table, name)
         if array.ndim != 2:
@@ -100,7 +113,7 @@ def check_matrix(table: object, name: str = "X", *, min_rows: int = 1, min_colum
             )
         array = np.ascontiguousarray(_as_float(array, name))
         n_columns = array.shape[1]
-        _refuse_not_finite(array, lambda at: divmod(at, n_columns), name, names)
+        _check_values(array, lambda at: divmod(at, n_columns), name, names, largest)
         matrix = array
     n, m = matrix.shape
     if n < min_rows or m < min_columns:
@@ -125,7 +138,7 @@ def table_to_array(table: object, name: str) -> NDArray[Any]:
         raise InputError(name, "its rows differ in length", "a table with rows and columns is expected") from error
 
 
-def _check_sparse(table: Any, name: str) -> sp.csr_matrix:
+def _check_sparse(table: Any, name: str, largest: float) -> sp.csr_matrix:
     matrix = sp.csr_matrix(table)
     data = _as_float(matrix.data, name)
     if data is not matrix.data:
@@ -139,7 +152,7 @@ def _check_sparse(table: Any, name: str) -> sp.csr_matrix:
         row = int(np.searchsorted(matrix.indptr, at, side="right") - 1)
         return row, int(matrix.indices[at])
 
-    _refuse_not_finite(matrix.data, locate, name, None)
+    _check_values(matrix.data, locate, name, None, largest)
     return matrix
 
 

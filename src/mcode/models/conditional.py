@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Self, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -127,13 +126,7 @@ class ConditionalModel(BaseEstimator, ABC):
 
 def check_rows(X: Any, Y: Any, encoding: ResponseEncoding, n_features: int | None = None) -> tuple[Matrix, Codes]:
     """Return X and Y as canonical arrays of equal length, or say what does not fit."""
-    features, codes = check_matrix(X, "X"), encoding.encode(Y)
-    values = features.data if sp.issparse(features) else features
-    if values.size and max(values.max(), -values.min()) > LARGEST:
-        largest = float(max(values.max(), -values.min()))
-        raise InputError(
-            "X", f"it holds {largest:.1e}", f"numbers up to {LARGEST:.0e} are accepted; rescale the column"
-        )
+    features, codes = check_matrix(X, "X", largest=LARGEST), encoding.encode(Y)
     if features.shape[0] != len(codes):
         raise InputError(
             "X and Y", f"they have {features.shape[0]} and {len(codes)} rows", "each row of X belongs to one row of Y"

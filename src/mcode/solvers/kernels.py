@@ -130,8 +130,8 @@ def gather_curved(
         _gather(starts[tile], rows, column_data, part, D[:0], tile > 0, out)
 
 
-def _make_series(float_type: Any, int_type: Any) -> tuple[Any, Any, Any]:
-    """Return the exponential, the logarithm and a look at the bits of one precision, in plain Python.
+def _make_series(float_type: Any, int_type: Any) -> tuple[Any, Any]:
+    """Return the exponential and the logarithm of one precision, in plain Python.
 
     exp(-|x|) = 2^-k * exp(r) without a branch or a call: adding `magic` rounds to the integer k and leaves k in the
     lowest bits, from where it is shifted into the exponent; exp(r) is its Taylor series on |r| <= ln(2) / 2.
@@ -166,25 +166,18 @@ def _make_series(float_type: Any, int_type: Any) -> tuple[Any, Any, Any]:
 
     exp_series, artanh_series = (exp_short, artanh_short) if single else (exp_long, artanh_long)
 
-    def exp_of_minus(x: Any, e: Any, power: Any, bits: Any) -> Any:
-        for c in range(x.shape[0]):
-            power[c] = min(abs(x[c]), largest) * log2e + magic
-        for c in range(x.shape[0]):
-            k = power[c] - magic
-            e[c] = exp_series((k * ln2_high - min(abs(x[c]), largest)) + k * ln2_low)
-        for c in range(x.shape[0]):
-            bits[c] = (bias - bits[c]) << shift
-        for c in range(x.shape[0]):
-            e[c] *= power[c]
+    def exp_of_minus(x: Any) -> Any:
+        size = min(abs(x), largest)
+        power = float_type(size * log2e + magic)
+        k = power - magic
+        e = exp_series((k * ln2_high - size) + k * ln2_low)
+        return e * int_type((bias - power.view(int_type)) << shift).view(float_type)
 
     def log_of_one_plus(e: Any) -> Any:
         s = e / (two + e)  # log(1 + e) = 2 artanh(e / (2 + e)), whose series converges fast on [0, 1/3]
         return two * s * artanh_series(s * s)
 
-    def bits_of(power: Any) -> Any:
-        return power.view(int_type)
-
-    return exp_of_minus, log_of_one_plus, bits_of
+    return exp_of_minus, log_of_one_plus
 
 
 _SERIES = {
@@ -195,21 +188,17 @@ _SERIES = {
 
 # The compiled kernels below are chosen by precision through these names, and not made by a function for each: what is
 # made by a function around compiled ones is not found again in numba's cache, and would be compiled in every process.
-def _exp_of_minus(x: Array, e: Array, power: Array, bits: Array) -> None:
-    """Write exp(-|x|) into `e`; `power`, and `bits` in the same memory, are scratch."""
+def _exp_of_minus(x: Any) -> Any:
+    """Return exp(-|x|)."""
 
 
 def _log_of_one_plus(e: Any) -> Any:
     """Return log(1 + e) for 0 <= e <= 1."""
 
 
-def _bits_of(power: Array) -> Any:
-    """Return the memory of floating-point numbers as integers."""
-
-
 @overload(_exp_of_minus, inline="always")
-def _choose_exp(x: Any, e: Any, power: Any, bits: Any) -> Any:
-    return _SERIES[x.dtype][0]
+def _choose_exp(x: Any) -> Any:
+    return _SERIES[x][0]
 
 
 @overload(_log_of_one_plus, inline="always")
@@ -217,43 +206,32 @@ def _choose_log(e: Any) -> Any:
     return _SERIES[e][1]
 
 
-@overload(_bits_of, inline="always")
-def _choose_bits(power: Any) -> Any:
-    return _SERIES[power.dtype][2]
-
-
 @njit(cache=True, nogil=True, fastmath=_KEEP_ORDER, error_model="numpy")
 def residual_and_curvature(eta: Array, target: Array, residual: Array, curvature: Array) -> None:
     """Write sigmoid(eta) - target and sigmoid(eta) * (1 - sigmoid(eta))."""
     one, zero = eta.dtype.type(1), eta.dtype.type(0)
-    power = np.empty(eta.shape[1], eta.dtype)
-    bits = _bits_of(power)
     for i in range(eta.shape[0]):
-        x, e = eta[i], residual[i]
-        _exp_of_minus(x, e, power, bits)
-        for c in range(x.shape[0]):
-            q = one / (one + e[c])
-            curvature[i, c] = e[c] * q * q
-            power[c] = e[c] * q
-        for c in range(x.shape[0]):
-            e[c] = (one - power[c]) if x[c] >= zero else power[c]
-        for c in range(x.shape[0]):
-            e[c] -= target[i, c]
+        for c in range(eta.shape[1]):
+            e = _exp_of_minus(eta[i, c])
+            q = one / (one + e)
+            curvature[i, c] = e * q * q
+            residual[i, c] = (one - e * q if eta[i, c] >= zero else e * q) - target[i, c]
 
 
 @njit(cache=True, nogil=True, fastmath=_KEEP_ORDER, error_model="numpy")
 def _log_likelihood(eta: Array, target: Array, out: Array) -> None:
+    """Write log P(target); short loops over a row keep their vectors whole, one loop for all would not."""
     n_columns, zero = eta.shape[1], eta.dtype.type(0)
-    power, e, x = np.empty(n_columns, eta.dtype), np.empty(n_columns, eta.dtype), np.empty(n_columns, eta.dtype)
-    bits = _bits_of(power)
+    x, e = np.empty(n_columns, eta.dtype), np.empty(n_columns, eta.dtype)
     for i in range(eta.shape[0]):
         for c in range(n_columns):
             x[c] = eta[i, c] if target[i, c] > 0 else -eta[i, c]
-        _exp_of_minus(x, e, power, bits)
         for c in range(n_columns):
-            power[c] = _log_of_one_plus(e[c])
+            e[c] = _exp_of_minus(x[c])
         for c in range(n_columns):
-            out[i, c] = min(x[c], zero) - power[c]
+            e[c] = _log_of_one_plus(e[c])
+        for c in range(n_columns):
+            out[i, c] = min(x[c], zero) - e[c]
 
 
 def log_likelihood(eta: Array, target: Array, out: Array) -> None:
@@ -384,11 +362,16 @@ def add_penalty(out: Array, D: Array, penalty: Array, free: Array) -> NDArray[np
 @njit(cache=True, nogil=True, fastmath=True)
 def add_present(Y: Array, rows: Array, constant: Array, out: Array) -> None:
     """Write out += Y @ rows + constant, for Y of mostly zeros."""
-    n_columns = out.shape[1]
+    n_columns, n_parents = out.shape[1], rows.shape[0]
+    present = np.empty(n_parents + 1, np.intp)
     for i in range(out.shape[0]):
+        n_present = 0
+        for j in range(n_parents):  # found without a branch, which nobody could predict
+            present[n_present] = j
+            n_present += Y[i, j] != 0
         for c in range(n_columns):
             out[i, c] += constant[c]
-        for j in range(rows.shape[0]):
-            if Y[i, j]:
-                for c in range(n_columns):
-                    out[i, c] += rows[j, c]
+        for k in range(n_present):
+            row = rows[present[k]]
+            for c in range(n_columns):
+                out[i, c] += row[c]
