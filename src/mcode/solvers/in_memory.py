@@ -39,9 +39,9 @@ from mcode.solvers.newton import (
     MOST_SLOW,
     SHRINK_AT,
     SLOW,
-    STEEP_AT_THE_END,
-    STILL_STEEP,
     Solution,
+    change_lengths,
+    whole_lanes,
 )
 from mcode.solvers.objective import SMALLEST_CURVATURE, LogisticPoint
 
@@ -171,7 +171,7 @@ def _minimise(
             n_moving += moving[c]
         if not n_moving:
             break
-        keep = _whole_lanes(moving, now)
+        keep = whole_lanes(moving, now)
         if len(keep) < len(batch):
             _put(found, batch, W)
             batch, moving, now = _some(batch, keep), _some(moving, keep), _some(now, keep)
@@ -190,26 +190,6 @@ def _minimise(
             n_iter[batch[c]] += moving[c]
     _put(found, batch, W)
     return found, n_iter, relative
-
-
-@njit(cache=True, nogil=True)
-def _whole_lanes(moving: NDArray[np.bool_], now: Floats) -> NDArray[np.intp]:
-    chosen, n_chosen = moving.copy(), 0
-    for c in range(len(moving)):
-        n_chosen += moving[c]
-    missing = min(-n_chosen % LANES, len(moving) - n_chosen)
-    for _ in range(missing):
-        next_one = -1
-        for c in range(len(now)):
-            if not chosen[c] and (next_one < 0 or now[c] > now[next_one]):
-                next_one = c
-        chosen[next_one] = True
-    keep, at = np.empty(n_chosen + missing, np.intp), 0
-    for c in range(len(chosen)):
-        if chosen[c]:
-            keep[at] = c
-            at += 1
-    return keep
 
 
 @njit(cache=True, nogil=True)
@@ -290,7 +270,7 @@ def _conjugate_gradients(
         if n_live <= SHRINK_AT * len(index) - LANES:
             for c in range(len(rr)):
                 dots[c] = rr[c] / max(target[c], 1e-300)
-            keep = _whole_lanes(live, dots)
+            keep = whole_lanes(live, dots)
             _put(step, index, part)
             index, live = _some(index, keep), _some(live, keep)
             rz, rr, target = _some(rz, keep), _some(rr, keep), _some(target, keep)
@@ -306,16 +286,15 @@ def _conjugate_gradients(
 def _walk(design: Any, problem: Any, W: Array, gradient: Array, step: Array) -> tuple[Array, Array, Array]:
     target, weight, penalty, free = problem
     b = step.shape[1]
-    slope = column_dots(gradient, step)
-    length, short, long = np.ones(b, step.dtype), np.zeros(b), np.empty(b)
-    for c in range(b):
-        slope[c], long[c] = abs(slope[c]), np.inf
+    slope = np.abs(column_dots(gradient, step))
+    length, short, long = np.ones(b), np.zeros(b), np.full(b, np.inf)
     far, far_gradient = np.empty_like(W), np.empty_like(W)
     eta, residual, curvature = np.empty_like(target), np.empty_like(target), np.empty_like(target)
     for attempt in range(MAX_SHORTER_STEPS + 1):
+        size = length.astype(step.dtype)
         for k in range(far.shape[0]):
             for c in range(b):
-                far[k, c] = W[k, c] + length[c] * step[k, c]
+                far[k, c] = W[k, c] + size[c] * step[k, c]
         _product(design, far, eta)
         residual_and_curvature(eta, target, residual, curvature)
         if len(weight):
@@ -323,26 +302,6 @@ def _walk(design: Any, problem: Any, W: Array, gradient: Array, step: Array) -> 
             _multiply(curvature, weight)
         _adjoint(design, residual, far_gradient)
         add_penalty(far_gradient, far, penalty, free)
-        end = column_dots(far_gradient, step)
-        searching = False
-        for c in range(b):
-            too_far = not end[c] <= STEEP_AT_THE_END * slope[c]  # also where the end is not a number
-            too_short = end[c] < -STILL_STEEP * slope[c] and long[c] < np.inf
-            if not (too_far or too_short):
-                continue
-            searching = True
-            if attempt < MAX_SHORTER_STEPS:
-                if too_far:
-                    long[c] = length[c]
-                else:
-                    short[c] = length[c]
-                if attempt == MAX_SHORTER_STEPS - 1:
-                    length[c] = short[c]
-                elif short[c] > 0:
-                    length[c] = 0.5 * (short[c] + long[c])
-                else:
-                    steep = abs(end[c]) if abs(end[c]) < np.inf else np.inf
-                    length[c] = long[c] * min(max(slope[c] / max(slope[c] + steep, 1e-300), 0.1), 0.5)
-        if not searching:
+        if not change_lengths(slope, column_dots(far_gradient, step), length, short, long, attempt):
             break
     return far, curvature, far_gradient

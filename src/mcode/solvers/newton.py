@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats
@@ -84,7 +85,7 @@ def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = MAX
         moving = (now > tolerance[batch]) & (slow[batch] < MOST_SLOW) & (n_iter[batch] < max_iter)
         if not moving.any():
             break
-        keep = _whole_lanes(moving, now)
+        keep = whole_lanes(moving, now)
         if len(keep) < len(batch):
             W[:, batch] = point.W
             batch, moving, now = batch[keep], moving[keep], now[keep]
@@ -100,13 +101,20 @@ def minimise(start: Point, scale: Floats, tolerance: Floats, max_iter: int = MAX
     return Solution(W, n_iter, relative * scale, relative <= tolerance)
 
 
-def _whole_lanes(moving: NDArray[np.bool_], now: Floats) -> NDArray[np.intp]:
+@njit(cache=True, nogil=True)
+def whole_lanes(moving: NDArray[np.bool_], now: Floats) -> NDArray[np.intp]:
     """Return the columns to keep: those that move, filled up to whole lanes by those closest to moving."""
-    wanted = -(-int(moving.sum()) // LANES) * LANES
-    if wanted >= len(moving):
-        return np.arange(len(moving))
-    order = np.lexsort((-now, ~moving))
-    return np.sort(order[:wanted])
+    chosen, n_chosen = moving.copy(), 0
+    for c in range(len(moving)):
+        n_chosen += moving[c]
+    missing = min(-n_chosen % LANES, len(moving) - n_chosen)
+    for _ in range(missing):
+        next_one = -1
+        for c in range(len(now)):
+            if not chosen[c] and (next_one < 0 or now[c] > now[next_one]):
+                next_one = c
+        chosen[next_one] = True
+    return np.flatnonzero(chosen)
 
 
 def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]) -> Array:
@@ -132,7 +140,7 @@ def conjugate_gradients(point: Point, forcing: Floats, moving: NDArray[np.bool_]
         if n_live <= few:
             break
         if n_live <= SHRINK_AT * len(index) - LANES:
-            keep = _whole_lanes(live, rr / np.maximum(target, 1e-300))
+            keep = whole_lanes(live, rr / np.maximum(target, 1e-300))
             step[:, index] = part
             index, rz, rr, target, live = index[keep], rz[keep], rr[keep], target[keep], live[keep]
             part, D, residual, diagonal = (columns_of(a, keep) for a in (part, D, residual, diagonal))
@@ -155,19 +163,34 @@ def _walk(point: Point, step: Array) -> Point:
         W = np.multiply(length.astype(step.dtype), step, out=empty(step.shape, step.dtype))
         W += point.W
         far = point.objective.at(W)
-        end = column_dots(far.gradient, step)
-        too_far = ~(end <= STEEP_AT_THE_END * slope)  # also where the end is not a number
-        too_short = (end < -STILL_STEEP * slope) & np.isfinite(long)
-        if not (too_far | too_short).any() or attempt == MAX_SHORTER_STEPS:
+        if not change_lengths(slope, column_dots(far.gradient, step), length, short, long, attempt):
             break
-        long, short = np.where(too_far, length, long), np.where(too_short, length, short)
-        searching = too_far | too_short
-        between = np.where(short > 0, 0.5 * (short + long), long * _secant(slope, end))
-        length = np.where(searching, short if attempt == MAX_SHORTER_STEPS - 1 else between, length)
     return far
 
 
-def _secant(slope: Floats, end: Floats) -> Floats:
-    """Return where the line through both slopes crosses zero, as a share of the step, between 0.1 and 0.5."""
-    steep = np.where(np.isfinite(end), np.abs(end), np.inf)
-    return np.clip(slope / np.maximum(slope + steep, 1e-300), 0.1, 0.5)
+@njit(cache=True, nogil=True, error_model="numpy")
+def change_lengths(slope: Floats, end: Floats, length: Floats, short: Floats, long: Floats, attempt: int) -> bool:
+    """Choose another length, in place, for the columns whose step ends where it should not; say whether there are any.
+
+    In a bracket it is the middle; before there is one, where the line through the slopes at the start and at the `end`
+    crosses zero, between 0.1 and 0.5 of the step. The last attempt falls back on what is safe.
+    """
+    any_left = False
+    for c in range(len(slope)):
+        too_far = not end[c] <= STEEP_AT_THE_END * slope[c]  # also where the end is not a number
+        too_short = end[c] < -STILL_STEEP * slope[c] and long[c] < np.inf
+        if attempt == MAX_SHORTER_STEPS or not (too_far or too_short):
+            continue
+        any_left = True
+        if too_far:
+            long[c] = length[c]
+        else:
+            short[c] = length[c]
+        if attempt == MAX_SHORTER_STEPS - 1:
+            length[c] = short[c]
+        elif short[c] > 0:
+            length[c] = 0.5 * (short[c] + long[c])
+        else:
+            steep = abs(end[c]) if abs(end[c]) < np.inf else np.inf
+            length[c] = long[c] * min(max(slope[c] / max(slope[c] + steep, 1e-300), 0.1), 0.5)
+    return any_left

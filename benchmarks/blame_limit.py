@@ -1,0 +1,129 @@
+"""How well can the wrong response of a flipped row be named at all? The default knows less than is assumed here.
+
+Models are fitted on one half of the rows of a data set; every row of the other half has one response flipped, three
+times over. Weights of the views are learned from flips alone, on one half of those rows, and judged on the other, then
+the halves change places. So the kind of error is known, and the rows to learn from come from the very rows that are
+judged. Beside the views of the default, others that are no linear model of x, or a differently shrunk one:
+
+- neighbours: how many of the 15 nearest rows have the response (cosine of a sparse x, Euclid of a scaled dense one)
+- forest: 100 extremely randomised trees on x, for all responses together
+- context: DBR with eight times the penalty on the context than on the other responses
+
+    python benchmarks/blame_limit.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler, normalize
+
+from datasets import ROOT, write_csv
+from mcode.corruption import Flip, log_odds_against
+from mcode.experiments.clean import CleanPlan
+from mcode.experiments.datasets import TITLES, DataFolder, Table
+from mcode.models import BatchLogistic, DependentRelevance
+from mcode.scores import LearnedScore
+from mcode.scores.blame import _fit_competition, cell_features
+from mcode.scores.row_features import smoothed_base_rate
+from mcode.spaces.rho import RhoSpace, floored
+
+TIMES = 3  # that each row is flipped
+NEIGHBOURS = 15
+CONTEXT = 8.0
+MOST_FEATURES = 200  # that a split of a tree looks at
+EXTRAS = ("neighbours", "forest", "context")
+
+
+def log_rho_of(present: Any, Y: Any) -> Any:
+    """Return log P of what was observed, where P(present) is a share of few rows."""
+    return floored(np.log(np.where(Y == 1, present, 1.0 - present)))
+
+
+def neighbours(X: Any, Y: Any, new_X: Any, rate: Any) -> Any:
+    """Return the share of the nearest rows that have each response, smoothed by its rate."""
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(Y)), algorithm="brute").fit(X)
+    found = Y[near.kneighbors(new_X, return_distance=False)]
+    return (found.sum(axis=1) + 2.0 * rate) / (found.shape[1] + 2.0)
+
+
+def forest(X: Any, Y: Any, new_X: Any, rate: Any) -> Any:
+    """Return the mean of the leaves a row falls into, smoothed by the rate of each response."""
+    trees = ExtraTreesRegressor(
+        100, min_samples_leaf=2, max_features=min(MOST_FEATURES, X.shape[1]), n_jobs=-1, random_state=0
+    ).fit(X, Y.astype(np.float64))
+    return (50.0 * trees.predict(new_X).reshape(new_X.shape[0], -1) + rate) / 51.0
+
+
+def measure(table: Table) -> dict[str, Any]:
+    """Return the share of flipped rows whose wrong response is named first, by each way."""
+    rng = np.random.default_rng(table.seed(0, 21))
+    half = rng.permutation(len(table.Y)) % 2
+    train, test = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
+    X, Y = table.X[train], table.Y[train]
+    rate = smoothed_base_rate(Y)
+    space = RhoSpace(DependentRelevance(), LearnedScore.needs).fit(X, Y, None, final=True)
+    even = normalize(table.X) if sp.issparse(table.X) else StandardScaler().fit(X).transform(table.X)
+    shrunk = (table.X if sp.issparse(table.X) else even) / np.sqrt(CONTEXT)
+    context = DependentRelevance(BatchLogistic(scale=False)).fit(shrunk[train], Y)
+    present = {
+        "neighbours": neighbours(even[train], Y, even[test], rate),
+        "forest": forest(X, Y, table.X[test], rate),
+    }
+    features, extra, wrong, own = [], [], [], []
+    for _ in range(TIMES):
+        flipped = Flip().corrupt(table.Y[test], rng)
+        panel = space.panel(table.X[test], flipped)
+        views = {name: log_rho_of(share, flipped) for name, share in present.items()}
+        views["context"] = floored(context.log_proba(shrunk[test], flipped))
+        features.append(cell_features(panel, rate))
+        extra.append(np.stack([log_odds_against(views[name]) for name in EXTRAS], axis=2))
+        wrong.append(flipped != table.Y[test])
+        own.append(panel.views["model"])
+    F, E, is_wrong = np.concatenate(features), np.concatenate(extra), np.concatenate(wrong)
+    place = np.tile(rng.permutation(len(test)) % 2, TIMES)
+    named = {"smallest rho": -np.concatenate(own), "default's views, flips known": _judged(F, is_wrong, place)}
+    for k, name in enumerate(EXTRAS):
+        named[f"with {name}"] = _judged(np.concatenate([F, E[:, :, k : k + 1]], axis=2), is_wrong, place)
+    named["with all three"] = _judged(np.concatenate([F, E], axis=2), is_wrong, place)
+    right = is_wrong.argmax(axis=1)
+    shares = {way: float((values.argmax(axis=1) == right).mean()) for way, values in named.items()}
+    return {"data": TITLES[table.name], "rows": len(test), **shares}
+
+
+def _judged(F: Any, wrong: Any, place: Any) -> Any:
+    """Return how much each cell is to blame, by weights learned on the rows of the other half."""
+    out = np.empty(wrong.shape)
+    for mine in (0, 1):
+        learn = place != mine
+        out[~learn] = F[~learn] @ _fit_competition(F[learn], wrong[learn], np.ones(int(learn.sum())))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="emotions only; nothing is saved")
+    quick = parser.parse_args().quick
+    plan, data = CleanPlan.of(quick=False, seed=0), DataFolder(ROOT)
+    found = []
+    for name in ("emotions",) if quick else plan.sets:
+        found.append(measure(plan.table(data, name)))
+        print(
+            {key: round(value, 3) if isinstance(value, float) else value for key, value in found[-1].items()},
+            flush=True,
+        )
+    ways = list(found[0])[2:]
+    mean = {way: float(np.mean([row[way] for row in found])) for way in ways}
+    found.append({"data": "mean", "rows": sum(row["rows"] for row in found), **mean})
+    print({way: f"{mean[way]:.3f} ({mean[way] - mean['smallest rho']:+.3f})" for way in ways})
+    if not quick:
+        write_csv("blame_limit", found)
+
+
+if __name__ == "__main__":
+    main()
