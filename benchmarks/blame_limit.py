@@ -87,7 +87,7 @@ def measure(table: Table) -> dict[str, Any]:
         own.append(panel.views["model"])
     F, E, is_wrong = np.concatenate(features), np.concatenate(extra), np.concatenate(wrong)
     place = np.tile(rng.permutation(len(test)) % 2, TIMES)
-    named = {"smallest rho": -np.concatenate(own), "default's views, flips known": _judged(F, is_wrong, place)}
+    named = {"smallest rho": -np.concatenate(own), "views of the default": _judged(F, is_wrong, place)}
     for k, name in enumerate(EXTRAS):
         named[f"with {name}"] = _judged(np.concatenate([F, E[:, :, k : k + 1]], axis=2), is_wrong, place)
     named["with all three"] = _judged(np.concatenate([F, E], axis=2), is_wrong, place)
