@@ -35,6 +35,19 @@ def test_huge_but_finite_numbers_are_finite():
     np.testing.assert_array_equal(check_matrix(np.full((3, 3), 1e308)), np.full((3, 3), 1e308))
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_up_to_the_largest_are_accepted_however_many(make, dtype, sign):
+    table = np.full((300, 300), sign * 1e18, dtype)  # their squares have no sum in single precision
+    check_matrix(make(table), largest=1.1e18)
+    table[7, 2] = sign * 2e18
+    with pytest.raises(
+        InputError, match=r"X: it holds 2.0e\+18; numbers up to 1e\+18 are accepted; rescale the column"
+    ):
+        check_matrix(make(table), largest=1.1e18)
+
+
 @pytest.mark.parametrize(("dtype", "kept"), [(np.float32, True), (np.float64, True), (np.float16, False), (int, False)])
 def test_single_and_double_precision_are_kept_and_others_become_double(dtype, kept):
     matrix = check_matrix(np.ones((2, 2), dtype))

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -9,7 +11,7 @@ from mcode.errors import InputError, ParameterError
 from mcode.models import BatchLogistic, DependentRelevance
 from mcode.models.folds import stratified_folds
 from mcode.models.panel import Panel
-from mcode.scores import LearnedScore, learned
+from mcode.scores import LearnedScore, blame, learned
 from mcode.scores.blame import Blame, cell_features
 from mcode.scores.learned import ROUNDS
 from mcode.scores.row_features import NAMES, row_features, smoothed_base_rate, spread
@@ -112,17 +114,34 @@ def competition(n, d, weights, seed):
 
 def test_blame_finds_the_weights_by_which_one_response_of_each_row_was_made_wrong():
     weights = np.array([2.0, 0.5, 0.0, -1.0, 0.3, 0.0, 1.0, 0.0])
-    blame = Blame.fit([competition(3000, 5, weights, 0), competition(3000, 5, weights, 1)])
-    np.testing.assert_allclose(blame.w, weights, atol=0.12)
-    np.testing.assert_allclose(blame.calibration, [0.0, 1.0], atol=0.12)  # then the softmax is right as it is
+    learnt = Blame.fit([competition(3000, 5, weights, 0), competition(3000, 5, weights, 1)])
+    np.testing.assert_allclose(learnt.w, weights, atol=0.12)
+    np.testing.assert_allclose(learnt.calibration, [0.0, 1.0], atol=0.12)  # then the softmax is right as it is
+
+
+def test_blame_is_at_the_optimum_where_features_overlap_and_several_responses_are_wrong():
+    """Against the loss as it is written down, minimised in double precision along the features themselves."""
+    features, wrong = competition(400, 5, np.array([2.0, 0.5, -1.0]), 3)
+    features[:, :, 1] = features[:, :, 0] + 0.1 * features[:, :, 1]
+    features[:, :, 2] = 100.0 * features[:, :, 2]
+    wrong[::7, 0] = True
+    scale = features.std(axis=(0, 1))
+
+    def loss(w):
+        eta = features @ (w / scale)
+        named = logsumexp(eta, axis=1, b=wrong) - logsumexp(eta, axis=1)
+        return 0.5 * blame.PENALTY * w @ w - named.sum()
+
+    found = Blame.fit([(features, wrong)]).w * scale
+    assert loss(found) == pytest.approx(minimize(loss, np.zeros(3)).fun, rel=1e-5)
 
 
 def test_blame_adds_up_to_the_number_of_wrong_responses_where_there_are_several():
     features, wrong = competition(2000, 5, np.array([2.0, 0, 0, 0, 0, 0, 0, 0]), 0)
     second = ~wrong & (features[:, :, 0] == np.where(wrong, -9, features[:, :, 0]).max(axis=1, keepdims=True))
-    blame = Blame.fit([(features, wrong | second)])
-    assert blame.calibration[0] > 0.2  # more than one response is wrong
-    assert blame.calibration[1] > 0
+    learnt = Blame.fit([(features, wrong | second)])
+    assert learnt.calibration[0] > 0.2  # more than one response is wrong
+    assert learnt.calibration[1] > 0
 
 
 @pytest.mark.parametrize("kind", [Flip(), Flip(3), Add(), Drop(), Mismatch(), Swap()], ids=repr)
@@ -219,6 +238,14 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_others(reading):
     other = reading.fit(LearnedScore(random_state=2))
     np.testing.assert_array_equal(one.training_score_, again.training_score_)
     assert (one.training_score_ != other.training_score_).any()
+
+
+@pytest.mark.parametrize("at_once", [0, 5000])
+def test_kinds_of_error_may_be_read_together_or_one_by_one(reading, fitted, monkeypatch, at_once):
+    monkeypatch.setattr(learned, "CELLS_TOGETHER", at_once)
+    apart = reading.fit(LearnedScore())
+    np.testing.assert_allclose(apart.training_score_, fitted.training_score_, atol=1e-3)
+    np.testing.assert_allclose(apart.blame_.w, fitted.blame_.w, atol=1e-3)
 
 
 def test_fewer_rows_to_corrupt_still_score_all_rows(reading):

@@ -14,6 +14,7 @@ from scipy.special import expit
 import mcode.solvers
 from mcode.solvers.kernels import (
     add_penalty,
+    add_present,
     column_dots,
     conjugate_step,
     gather,
@@ -46,6 +47,28 @@ def test_gather_sums_a_long_row_to_single_precision():
     D, out = (rng.random((n, 3)) + 1.0).astype(np.float32), np.empty((1, 3), np.float32)
     gather(np.array([0, n], np.uint32), np.arange(n, dtype=np.uint32), ones, D, out)
     np.testing.assert_allclose(out[0], D.sum(axis=0, dtype=np.float64), rtol=3e-7)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 20), st.integers(0, 30), st.integers(0, 40), st.floats(0, 1))
+def test_add_present_is_a_product_with_zeros_and_ones(seed, n, k, b, share):
+    rng = np.random.default_rng(seed)
+    Y, rows = (rng.random((n, k)) < share).astype(np.uint8), rng.normal(size=(k, b))
+    constant, out = rng.normal(size=b), rng.normal(size=(n, b))
+    expected = out + Y @ rows + constant
+    add_present(Y, rows, constant, out)
+    np.testing.assert_allclose(out, expected, atol=1e-12)
+
+
+@both_precisions
+@pytest.mark.parametrize("n_columns", [1, 3, 8, 16, 100])
+def test_a_row_has_the_same_bits_alone_and_in_a_block(dtype, n_columns):
+    rng = np.random.default_rng(n_columns)
+    eta, target = rng.normal(0, 5, (40, n_columns)).astype(dtype), np.zeros((40, n_columns), dtype)
+    together, alone = np.empty((2, *eta.shape), dtype), np.empty((2, *eta.shape), dtype)
+    residual_and_curvature(eta, target, *together)
+    for i in range(40):
+        residual_and_curvature(eta[i : i + 1], target[:1], *alone[:, i : i + 1])
+    np.testing.assert_array_equal(alone, together)
 
 
 @both_precisions
