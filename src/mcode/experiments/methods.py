@@ -48,7 +48,7 @@ class Trained:
 
     def rho(self, X: Matrix, Y: Codes) -> Floats:
         """Return the probability of each observed response."""
-        return np.asarray(np.exp(floored(self.model.log_proba(X, Y))))
+        return np.asarray(np.exp(floored(self.model.log_proba(X, Y)), dtype=np.float64))
 
     @cached_property
     def rho_machine(self) -> OneClassScore:

@@ -261,9 +261,9 @@ class LinearConditionals:
         return reader.logits(X, Y, slice(0, len(Y)), np.empty(Y.shape, reader.features.dtype))
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
-        """Return log P of the observed responses, shape (n, d), computed in the precision of X."""
-        out = np.empty(Y.shape)
+        """Return log P of the observed responses, shape (n, d), in the precision of X."""
         reader = self._reader(X)
+        out = np.empty(Y.shape, reader.features.dtype)
         at_once = max(256, CELLS_AT_ONCE // Y.shape[1] // TILE * TILE)
 
         def read(stretch: slice) -> None:

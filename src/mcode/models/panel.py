@@ -47,8 +47,8 @@ class Panel:
 
     @property
     def rho(self) -> Floats:
-        """The detector's own rho."""
-        return np.exp(self.views["model"])
+        """The detector's own rho, in double precision: next to 1, single precision has no numbers between."""
+        return np.exp(self.views["model"], dtype=np.float64)
 
 
 # (Y, rows) -> the panel of some rows of a reference, had their responses been Y
