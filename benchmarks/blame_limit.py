@@ -7,7 +7,7 @@ judged. Beside the views of the default, others that are no linear model of x, o
 
 - neighbours: how many of the 15 nearest rows have the response (cosine of a sparse x, Euclid of a scaled dense one)
 - forest: 100 extremely randomised trees on x, for all responses together
-- context: DBR with eight times the penalty on the context than on the other responses
+- context: DBR with a penalty on the context that is eight times that on the other responses
 
     python benchmarks/blame_limit.py [--quick]
 """
@@ -29,7 +29,7 @@ from mcode.experiments.clean import CleanPlan
 from mcode.experiments.datasets import TITLES, DataFolder, Table
 from mcode.models import BatchLogistic, DependentRelevance
 from mcode.scores import LearnedScore
-from mcode.scores.blame import _fit_competition, cell_features
+from mcode.scores.blame import cell_features, fit_competition
 from mcode.scores.row_features import smoothed_base_rate
 from mcode.spaces.rho import RhoSpace, floored
 
@@ -101,7 +101,7 @@ def _judged(F: Any, wrong: Any, place: Any) -> Any:
     out = np.empty(wrong.shape)
     for mine in (0, 1):
         learn = place != mine
-        out[~learn] = F[~learn] @ _fit_competition(F[learn], wrong[learn], np.ones(int(learn.sum())))
+        out[~learn] = F[~learn] @ fit_competition(F[learn], wrong[learn], np.ones(int(learn.sum())))
     return out
 
 

@@ -57,9 +57,7 @@ def _is_number(value: object) -> bool:
     return True
 
 
-def _check_values(
-    values: NDArray[Any], locate: Any, name: str, names: list[str] | None, largest: float = np.inf
-) -> None:
+def _check_values(values: NDArray[Any], locate: Any, name: str, names: list[str] | None, largest: float) -> None:
     """Refuse what is no finite number, or too large; their sum of squares is a quick look at both."""
     flat = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):

@@ -61,7 +61,7 @@ def test_it_arrives_where_the_iteration_in_python_does(kind, weighted, start):
     assert len(np.unique(found.n_iter)) > 1  # columns did leave the batch at different times
     np.testing.assert_allclose(objective.at(found.W).value(), objective.at(expected.W).value(), rtol=1e-5)
     if not start:  # far starts are cut short where rounding decides, and go other ways from there
-        np.testing.assert_allclose(found.W, expected.W, atol=1e-3, rtol=1e-3)
+        np.testing.assert_allclose(found.W, expected.W, atol=1e-4, rtol=1e-3)
         assert np.abs(found.n_iter - expected.n_iter).max() <= 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +48,6 @@ class Table:
         self.folds = stratified_folds(Y, FOLDS, np.random.default_rng(0))
         self._final = final
         self._spaces: dict[str, RhoSpace] = {}
-        self._read: dict[tuple[str, bytes], Panel] = {}
 
     def space(self, name: str) -> RhoSpace:
         """Return the space of a model, fitted when it is asked for the first time."""
@@ -65,15 +63,8 @@ class Table:
         return Rows(self, self.X, self.Y, own=True)
 
     def reread(self, model: str) -> Reread:
-        """Return a reader of training rows with other responses; what several scores ask is read once."""
-
-        def read(Y: Codes, rows: NDArray[np.intp]) -> Panel:
-            key = model, hashlib.sha256(Y.tobytes() + rows.tobytes()).digest()
-            if key not in self._read:
-                self._read[key] = self.space(model).out_of_fold(self.X[rows], Y, rows)
-            return self._read[key]
-
-        return read
+        """Return a reader of training rows with other responses, by models that never saw them."""
+        return lambda Y, rows: self.space(model).out_of_fold(self.X[rows], Y, rows)
 
     @cached_property
     def widest_features(self) -> NDArray[np.intp]:

@@ -69,7 +69,7 @@ class Blame:
         wrong = np.concatenate([truth for _, truth in cells])
         share = np.concatenate([np.full(len(truth), 1.0 / len(truth)) for _, truth in cells])
         share *= len(wrong) / share.sum()
-        w = _fit_competition(features, wrong, share)
+        w = fit_competition(features, wrong, share)
         return cls(w, _fit_calibration(_log_odds_of_being_the_one(features @ w), wrong, share))
 
     def probability(self, panel: Panel, base_rate: Floats) -> Floats:
@@ -96,7 +96,7 @@ def _log_odds_of_being_the_one(values: Floats) -> Floats:
     return np.asarray(np.clip(log_share - log_rest, -FARTHEST, FARTHEST))
 
 
-def _fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
+def fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return w that maximises the likelihood that the one response named of each row is a wrong one."""
     # one response after the other, so that sums over the responses of a row run along whole arrays
     Z = features.transpose(1, 0, 2).reshape(-1, features.shape[2])
