@@ -169,3 +169,10 @@ def test_every_kernel_is_found_again_in_the_cache():
     stored = [kernel for kernel in kernels if not isinstance(kernel._cache, NullCache)]
     assert len(stored) > 8
     assert [kernel.py_func.__name__ for kernel in stored if kernel.py_func.__closure__ is not None] == []
+
+
+def test_compiled_functions_of_one_module_have_names_of_their_own():
+    """Two that share a name are mixed up where processes fill one cache at the same time."""
+    compiled = vars(importlib.import_module("mcode.solvers.kernels"))
+    names = [thing.py_func.__qualname__ for thing in compiled.values() if isinstance(thing, Dispatcher)]
+    assert len(names) == len(set(names)) > 8

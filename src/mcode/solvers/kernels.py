@@ -31,10 +31,11 @@ PIECE = 1024  # entries of a sparse row that are summed before they join its tot
 def _make_gather_columns(lanes: int, row_sum: Any) -> Any:
     """Compile the sparse product for `lanes` columns from `column` on; `piece` has room for one row of `out`.
 
-    Where `factor` has rows, the result is multiplied by it cell by cell, while it is still in cache.
+    Where `factor` has rows, the result is multiplied by it cell by cell, while it is still in cache. Each width has a
+    name of its own: compiled code is linked by name, and two processes that fill one empty cache at the same time
+    would otherwise put the loop of one width in the place of another, which then writes past the end of a row.
     """
 
-    @njit(nogil=True, fastmath=True)
     def gather_columns(
         indptr: Array, indices: Array, data: Array, D: Array, column: int, factor: Array, add: bool, out: Array,
         piece: Array,
@@ -54,7 +55,8 @@ def _make_gather_columns(lanes: int, row_sum: Any) -> Any:
                 for c in range(column, column + lanes):
                     out[i, c] *= factor[i, c]
 
-    return gather_columns
+    gather_columns.__name__ = gather_columns.__qualname__ = f"gather_{lanes}_columns"
+    return njit(gather_columns, nogil=True, fastmath=True)
 
 
 _gather_32, _gather_16, _gather_8, _gather_1 = (
