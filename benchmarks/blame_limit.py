@@ -28,9 +28,9 @@ from mcode.corruption import Flip, log_odds_against
 from mcode.experiments.clean import CleanPlan
 from mcode.experiments.datasets import TITLES, DataFolder, Table
 from mcode.models import BatchLogistic, DependentRelevance
+from mcode.models.base_rate import smoothed_base_rate
 from mcode.scores import LearnedScore
 from mcode.scores.blame import cell_features, fit_competition
-from mcode.scores.row_features import smoothed_base_rate
 from mcode.spaces.rho import RhoSpace, floored
 
 TIMES = 3  # that each row is flipped

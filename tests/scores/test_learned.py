@@ -9,12 +9,13 @@ from sklearn.metrics import roc_auc_score
 from mcode.corruption import Add, Drop, Flip, Mismatch, Swap
 from mcode.errors import InputError, ParameterError
 from mcode.models import BatchLogistic, DependentRelevance
+from mcode.models.base_rate import smoothed_base_rate
 from mcode.models.folds import stratified_folds
 from mcode.models.panel import Panel
 from mcode.scores import LearnedScore, blame, learned
 from mcode.scores.blame import Blame, cell_features
 from mcode.scores.learned import ROUNDS
-from mcode.scores.row_features import NAMES, row_features, smoothed_base_rate, spread
+from mcode.scores.row_features import NAMES, row_features, spread
 from mcode.spaces.rho import RhoSpace
 from tables import dependent_table
 
@@ -46,21 +47,23 @@ def fitted(reading):
     return reading.fit(LearnedScore())
 
 
-VIEWS = ("model", "chain", "br", "others", "mutual")
+VIEWS = ("model", "chain", "br", "others", "mutual", "alike")
 
 
 def features_by_hand(panel, base_rate):
     """The same numbers, one row and one response at a time."""
     rows = []
     for i, y in enumerate(panel.Y):
-        row = []
-        for view in VIEWS:
-            surprise = -panel.views[view][i]
+        row, seen = [], [panel.views[view][i] for view in VIEWS]
+        odds = [np.exp(-panel.views[view][i]) - 1 for view in ("br", "mutual")]
+        base_odds = np.where(y == 1, 1 / base_rate - 1, base_rate / (1 - base_rate))
+        seen.append(-np.log(1 + odds[0] * odds[1] / base_odds))
+        for log_rho in seen:
+            surprise = -log_rho
             odds = np.expm1(surprise)
             largest = np.sort(np.append(odds, [0.0, 0.0, 0.0]))[::-1]
             row += [surprise.sum()]
             row += [np.log(largest[k] + 1e-9) for k in range(3)]
-            row += [np.log(odds.sum() + 1e-9), np.log(1 + 0.01 * odds).sum(), np.log(1 + 0.1 * odds).sum()]
             rho = np.exp(-surprise)
             row += [np.log(((1 - rho) / (rho + 0.01)).sum() + 1e-9)]
             row += [surprise[y == 1].sum(), surprise[y == 0].sum()]
@@ -92,16 +95,16 @@ def test_features_stay_finite_for_many_impossible_responses():
     panel = Panel(np.ones((2, 300), np.uint8), views)
     features = row_features(panel, smoothed_base_rate(panel.Y))
     assert np.isfinite(features).all()
-    assert features[0, NAMES.index("model: noise at 0.1")] == pytest.approx(300 * np.log1p(0.1 * (1e12 - 1)))
+    assert features[0, NAMES.index("model: sum over present")] == pytest.approx(300 * np.log(1e12))
 
 
 def test_the_features_of_a_cell_are_what_each_model_says_of_it():
-    rho = {name: [[value, 0.5]] for name, value in zip(VIEWS, (0.1, 0.2, 0.3, 0.4, 0.6), strict=True)}
+    rho = {name: [[value, 0.5]] for name, value in zip(VIEWS, (0.1, 0.2, 0.3, 0.4, 0.6, 0.8), strict=True)}
     panel = Panel(np.array([[1, 0]], np.uint8), {name: np.log(value) for name, value in rho.items()})
     first, second = cell_features(panel, np.array([0.25, 0.5]))[0]
-    odds = np.log([9.0, 4.0, 7 / 3, 1.5, 2 / 3])
+    odds = np.log([9.0, 4.0, 7 / 3, 1.5, 2 / 3, 0.25])
     np.testing.assert_allclose(first, [*odds, 1.0, -np.log(3), np.log(9), -np.log(3)])
-    np.testing.assert_allclose(second, np.zeros(9), atol=1e-12)
+    np.testing.assert_allclose(second, np.zeros(10), atol=1e-12)
 
 
 def competition(n, d, weights, seed):

@@ -3,6 +3,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from mcode.models import BatchLogistic, BinaryRelevance, ClassifierChain, DependentRelevance, PerLabel
+from mcode.models.alike import RememberedRows
 from mcode.models.folds import stratified_folds
 from mcode.spaces.rho import LOG_LARGEST, LOG_SMALLEST, RhoSpace, floored
 from oracles import all_vectors, both_directions
@@ -97,6 +98,21 @@ def test_some_rows_can_be_read_again_with_other_responses():
     flipped = Y[rows].copy()
     flipped[:, 2] ^= 1
     np.testing.assert_allclose(space.out_of_fold(X[rows], flipped, rows).rho[:, 2], 1.0 - again.rho[:, 2], atol=1e-6)
+
+
+def test_rows_that_are_alike_are_remembered_where_a_score_asks_for_them():
+    X, Y = dependent_table(n=150)
+    folds = stratified_folds(Y, 3, np.random.default_rng(0))
+    space = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br", "alike")).fit(X, Y, folds, final=True)
+    own = space.out_of_fold(X, Y)
+    kept = RememberedRows.of(own.views["br"], Y, folds)
+    np.testing.assert_allclose(own.views["alike"], kept.log_proba(own.views["br"], Y, folds), atol=1e-5)
+    new_X, new_Y = dependent_table(n=20, seed=1)
+    new = space.panel(new_X, new_Y)
+    np.testing.assert_allclose(new.views["alike"], kept.log_proba(new.views["br"], new_Y), atol=1e-5)
+    without = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br",)).fit(X, Y, folds, final=True)
+    assert without.remembered is None
+    assert set(without.panel(new_X, new_Y).views) == {"model", "br"}
 
 
 def test_the_given_model_stays_unfitted():

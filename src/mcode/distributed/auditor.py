@@ -102,7 +102,7 @@ class Auditor:
         """Read rows by the models of the folds that did not see them."""
         space = RhoSpace(self.space.model, self.space.companions)
         fold = self.deal.fold_of(rows.ids)
-        space.models = self.space.models
+        space.models, space.remembered = self.space.models, self.space.remembered
         space.cross = {name: CrossFit(fold, cross.folds) for name, cross in self.space.cross.items()}
         panel = space.out_of_fold(rows.X, rows.Y)
         scores = apply_score(self.score, panel)

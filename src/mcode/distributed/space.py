@@ -18,7 +18,7 @@ from mcode.errors import ParameterError
 from mcode.models.conditional import ConditionalModel
 from mcode.models.learners import CrossFit
 from mcode.models.logistic import SEARCHED_TOLERANCE, BatchLogistic, LinearConditionals
-from mcode.spaces.rho import WITHOUT_CONTEXT, RhoSpace, companion
+from mcode.spaces.rho import WITHOUT_CONTEXT, RhoSpace, companion, models_among
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def fit_space(
     ----------
     cast : Cast
     model : ConditionalModel whose learner is BatchLogistic
-    companions : names of the models that a score wants to see beside it
+    companions : names of what a score wants to see beside it; rows that are alike are those of the sample
     folds, final : whether the models of the folds, and those of all rows, are wanted
     only : fold whose model stands for the one of all rows, or None
     """
@@ -70,8 +70,9 @@ def fit_space(
     space = RhoSpace(model, companions)
     space.models, space.cross = {}, {}
     main: LinearConditionals | None = None
-    for done, name in enumerate(("model", *companions)):
-        advance("fit the models", done, len(companions) + 1)
+    models = ("model", *models_among(companions))
+    for done, name in enumerate(models):
+        advance("fit the models", done, len(models))
         one = clone(model) if name == "model" else _companion(name, model, main)
         learner = _learner(one)
         describe(one, cast)
@@ -93,8 +94,8 @@ def fit_space(
         space.models[name] = one
         if folds and only is None:
             space.cross[name] = CrossFit(cast.fold_of_row, fitted.folds)
-    advance("fit the models", len(companions) + 1, len(companions) + 1)
-    return space
+    advance("fit the models", len(models), len(models))
+    return space.remember_rows(cast.rows.X, cast.rows.Y)
 
 
 def describe(model: ConditionalModel, cast: Cast) -> None:

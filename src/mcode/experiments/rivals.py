@@ -14,10 +14,10 @@ from mcode.detector import MCODE, SongCAD
 from mcode.detector.reading import apply_score, fit_score
 from mcode.experiments.methods import NEIGHBOURS, NU, robust
 from mcode.experiments.seen import DEFAULT_MODEL, Rows, Table
+from mcode.models.base_rate import smoothed_base_rate
 from mcode.models.encoding import Codes
 from mcode.scores import ForeignScore, LOFScore, NormScore, OneClassScore, as_score
 from mcode.scores.foreign import BatchDependenceWarning
-from mcode.scores.row_features import smoothed_base_rate
 
 DEFAULT = "mcode default"
 

@@ -46,12 +46,16 @@ class CrossFit:
             out[mine] = conditionals.log_proba(X[mine], Y[mine])
         return out
 
+    def fold_of(self, rows: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+        """Return the fold of training rows, all or `rows` of them."""
+        return self.fold_of_row if rows is None else self.fold_of_row[rows]
+
     def parts(self, rows: NDArray[np.intp] | None = None) -> Iterator[tuple[NDArray[np.intp], Conditionals]]:
         """Deal training rows (all, or `rows` of them) to the conditionals that never saw them.
 
         Yields places in `rows` and their conditionals, but for folds of which no row is there.
         """
-        fold = self.fold_of_row if rows is None else self.fold_of_row[rows]
+        fold = self.fold_of(rows)
         for f, conditionals in enumerate(self.folds):
             mine = np.flatnonzero(fold == f)
             if len(mine):

@@ -26,7 +26,7 @@ class Panel:
     views : log rho by the name of a model, each (n, d)
         "model" is the detector's own; "br", "chain" and "prior" are binary relevance, a chain, and the same chain
         without the context; "others" is each response given all others without the context, and "mutual" the same
-        in both directions (`mcode.models.mutual`).
+        in both directions (`mcode.models.mutual`); "alike" is how rows that are alike answered (`mcode.models.alike`).
     known : (n, d) boolean array, or None where no response is missing
     n_values : tuple of int, how many values each response has; None where all have two
     """

@@ -20,18 +20,18 @@ from mcode.solvers.threads import run_all
 
 MOST_CELLS = 5_000  # per kind of error
 FEWEST_ROWS = 60
-CELLS_AT_ONCE = 100_000  # nine features of each are in memory together
+CELLS_AT_ONCE = 100_000  # ten features of each are in memory together
 PENALTY = 3.0
 STEPS = 30
 EXACTNESS = 1e-6  # of the loss, relative
 MOST_CALIBRATED = 1_000  # rows, roughly: two numbers need no more
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
 
-Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 9) and truth (n, d) of the cells of some rows
+Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 10) and truth (n, d) of the cells of some rows
 
 
 def cell_features(panel: Panel, base_rate: Floats) -> Floats:
-    """Return what is known of each cell, shape (n, d, 9).
+    """Return what is known of each cell, shape (n, d, 10).
 
     Its log odds of being wrong under each model, whether it is present, and how often the response is.
     """

@@ -16,11 +16,12 @@ from mcode._arrays import Floats
 from mcode._progress import advance
 from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Swap, corrupted_by, log_sum_exp
 from mcode.errors import InputError
+from mcode.models.base_rate import smoothed_base_rate
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, cell_features, sample_rows
 from mcode.scores.noise import Errors, weighted
-from mcode.scores.row_features import row_features, smoothed_base_rate, spread
+from mcode.scores.row_features import row_features, spread
 from mcode.solvers.fit import Array, Task, fit_all, fit_of
 from mcode.solvers.threads import one_blas_thread, run_all
 
@@ -53,7 +54,7 @@ class LearnedScore(BaseEstimator):
     errors : list of ErrorKind, or mapping of ErrorKind to its share, or None
         None is one flip (4), three flips (2), one response added (1), dropped (1) or replaced by another (1), and the
         y of another row (2).
-    penalty : float, default=10.0
+    penalty : float, default=3.0
         L2 penalty of the contrasts, on standardised features.
     max_rows : int, default=10000
         The most rows that are corrupted for each kind.
@@ -73,13 +74,13 @@ class LearnedScore(BaseEstimator):
         Scores of the rows it was fitted on, each by contrasts that were fitted without that row.
     """
 
-    needs = ("br", "chain", "others")
+    needs = ("br", "chain", "others", "alike")
 
     def __init__(
         self,
         errors: Errors | None = None,
         *,
-        penalty: float = 10.0,
+        penalty: float = 3.0,
         max_rows: int = 10_000,
         random_state: int = 0,
     ) -> None:

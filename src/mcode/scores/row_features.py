@@ -11,19 +11,16 @@ from numba import njit
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against
 from mcode.models.encoding import Codes
-from mcode.models.indicators import NumberOfValues
 from mcode.models.panel import Panel
 from mcode.solvers.threads import run_all
 
-LOOKED_AT = ("model", "chain", "br", "others", "mutual")
+LOOKED_AT = ("model", "chain", "br", "others", "mutual", "alike")
+JOINED = "context and responses"  # made of two of these: `_join`
 PER_VIEW = (
     "sum of -log rho",
     "largest log odds",
     "second largest",
     "third largest",
-    "log sum of odds",
-    "noise at 0.01",
-    "noise at 0.1",
     "log sum of floored odds",
     "sum over present",
     "sum over absent",
@@ -45,11 +42,12 @@ OVERALL = (
     "rarest present",
 )
 NAMES = (
-    tuple(f"{view}: {name}" for view in LOOKED_AT for name in PER_VIEW)
+    tuple(f"{view}: {name}" for view in (*LOOKED_AT, JOINED) for name in PER_VIEW)
     + OVERALL
     + tuple(f"most suspicious response: {name}" for name in MOST_SUSPICIOUS)
 )
 ROWS_AT_ONCE = 4096
+FARTHEST = 27.0  # log odds, as far as a single view goes
 SMALLEST_SPREAD = 1e-5  # log rho comes from single-precision logits
 
 
@@ -65,14 +63,22 @@ def row_features(panel: Panel, base_rate: Floats) -> Floats:
     n = len(panel.Y)
     out = np.empty((n, len(NAMES)))
     width = len(PER_VIEW)
+    base_log_odds = np.atleast_2d(np.log(base) - np.log1p(-base))
 
     def summarise(start: int, v: int, view: str) -> None:
         rows = slice(start, start + ROWS_AT_ONCE)
-        _summarise(panel.views[view][rows], present[rows], out[rows, v * width : (v + 1) * width])
+        if view == JOINED:
+            log_rho = np.empty((len(present[rows]), present.shape[1]))
+            there = base_log_odds if len(base_log_odds) == 1 else base_log_odds[rows]
+            _join(panel.views["br"][rows], panel.views["mutual"][rows], present[rows], there, log_rho)
+        else:
+            log_rho = panel.views[view][rows]
+        _summarise(log_rho, present[rows], out[rows, v * width : (v + 1) * width])
 
     starts = range(0, n, ROWS_AT_ONCE)
-    run_all([partial(summarise, start, v, view) for start in starts for v, view in enumerate(LOOKED_AT)])
-    summaries = len(LOOKED_AT) * width
+    views = (*LOOKED_AT, JOINED)
+    run_all([partial(summarise, start, v, view) for start in starts for v, view in enumerate(views)])
+    summaries = len(views) * width
     out[:, summaries : summaries + len(OVERALL)] = _overall(panel, present, base)
     out[:, summaries + len(OVERALL) :] = _most_suspicious(panel, present, base)
     return out
@@ -125,22 +131,6 @@ def _most_suspicious(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
     )
 
 
-def smoothed_base_rate(Y: Codes, n_values: NumberOfValues = None) -> Floats:
-    """Return how often each response is present, never 0 or 1, shape (d,).
-
-    Where some have several values: how often each value occurs, shape (largest number of values, d).
-
-    Examples
-    --------
-    >>> smoothed_base_rate(np.array([[0], [0], [1]], dtype=np.uint8))
-    array([0.375])
-    """
-    if n_values is None:
-        return np.asarray((Y.sum(axis=0, dtype=np.float64) + 0.5) / (len(Y) + 1.0))
-    counts = np.array([np.equal(Y, value).sum(axis=0) for value in range(max(n_values))], dtype=np.float64)
-    return np.asarray((counts + 1.0 / np.asarray(n_values)) / (len(Y) + 1.0))
-
-
 def spread(F: Floats) -> Floats:
     """Return the standard deviation of each feature, or 1 where what varies is rounding: another row would be far away.
 
@@ -154,16 +144,27 @@ def spread(F: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _summarise(log_rho: Any, Y: Any, out: Any) -> None:
-    """Write the numbers named in PER_VIEW for each row.
+def _join(br: Any, mutual: Any, present: Any, base_log_odds: Any, out: Any) -> None:
+    """Write log rho by the context and by the other responses, as if these were independent given the response.
 
-    A sum of log(1 + e * odds) is the logarithm of a product, taken whenever the product grows large: one logarithm
-    for many responses instead of one for each.
+    Then the odds multiply, and those of the base rate, which are in both, count once:
+    P(y_j | x, the others) ~ P(y_j | x) P(y_j | the others) / P(y_j). A regression on both has to learn from few rows
+    how much each of many parts says; here two numbers meet that are both known well.
     """
+    for i in range(out.shape[0]):
+        base = base_log_odds[i if base_log_odds.shape[0] > 1 else 0]
+        for j in range(out.shape[1]):
+            against = np.log(np.expm1(-br[i, j]) * np.expm1(-mutual[i, j]) + 1e-300)
+            against += base[j] if present[i, j] else -base[j]
+            out[i, j] = -np.log1p(np.exp(min(max(against, -FARTHEST), FARTHEST)))
+
+
+@njit(cache=True, nogil=True)
+def _summarise(log_rho: Any, Y: Any, out: Any) -> None:
+    """Write the numbers named in PER_VIEW for each row."""
     for i in range(log_rho.shape[0]):
         first, second, third = 0.0, 0.0, 0.0
         present, absent, odds_present, odds_absent, floored = 0.0, 0.0, 0.0, 0.0, 0.0
-        fine, coarse, log_fine, log_coarse = 1.0, 1.0, 0.0, 0.0
         for j in range(log_rho.shape[1]):
             surprise = -log_rho[i, j]
             odds = np.expm1(surprise)
@@ -174,11 +175,6 @@ def _summarise(log_rho: Any, Y: Any, out: Any) -> None:
                 absent += surprise
                 odds_absent += odds
             floored += odds / (1.0 + 0.01 * (1.0 + odds))  # (1 - rho) / (rho + 0.01)
-            fine *= 1.0 + 0.01 * odds
-            coarse *= 1.0 + 0.1 * odds
-            if coarse > 1e150 or fine > 1e150:
-                log_fine, log_coarse = log_fine + np.log(fine), log_coarse + np.log(coarse)
-                fine, coarse = 1.0, 1.0
             if odds > first:
                 first, second, third = odds, first, second
             elif odds > second:
@@ -189,11 +185,8 @@ def _summarise(log_rho: Any, Y: Any, out: Any) -> None:
         out[i, 1] = np.log(first + 1e-9)
         out[i, 2] = np.log(second + 1e-9)
         out[i, 3] = np.log(third + 1e-9)
-        out[i, 4] = np.log(odds_present + odds_absent + 1e-9)
-        out[i, 5] = log_fine + np.log(fine)
-        out[i, 6] = log_coarse + np.log(coarse)
-        out[i, 7] = np.log(floored + 1e-9)
-        out[i, 8] = present
-        out[i, 9] = absent
-        out[i, 10] = np.log(odds_present + 1e-6)
-        out[i, 11] = np.log(odds_absent + 1e-6)
+        out[i, 4] = np.log(floored + 1e-9)
+        out[i, 5] = present
+        out[i, 6] = absent
+        out[i, 7] = np.log(odds_present + 1e-6)
+        out[i, 8] = np.log(odds_absent + 1e-6)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
+from mcode.models.alike import RememberedRows, rows_to_remember
 from mcode.models.categorical import likeliest_values
 from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel, DependentRelevance
 from mcode.models.encoding import MISSING, Codes
@@ -26,6 +27,7 @@ from mcode.models.panel import Panel
 LOG_SMALLEST = float(np.log(1e-12))
 LOG_LARGEST = float(np.log1p(-1e-12))
 WITHOUT_CONTEXT = ("prior", "others")
+ALIKE = "alike"  # asks no model of its own, but some training rows as binary relevance sees them
 
 
 def floored(log_rho: Floats) -> Floats:
@@ -43,11 +45,12 @@ class RhoSpace:
     """The transformation by one conditional model, and by companions of it where a score asks for them.
 
     Companions ("br", "chain", "prior", "others": see `mcode.models.panel.Panel`) take over the penalties that were
-    found for the model itself, so they cost one fit each and no search. `n_values` is how many values each response
-    has, None where all have two.
+    found for the model itself, so they cost one fit each and no search. "alike" remembers some training rows instead
+    (`mcode.models.alike`) and needs "br". `n_values` is how many values each response has, None where all have two.
     """
 
     n_values: NumberOfValues = None
+    remembered: RememberedRows | None = None
 
     def __init__(
         self, model: ConditionalModel, companions: tuple[str, ...] = (), n_values: NumberOfValues = None
@@ -59,10 +62,26 @@ class RhoSpace:
         self.models: dict[str, ConditionalModel] = {"model": clone(self.model)}
         self.cross: dict[str, CrossFit] = {}
         self._fit_one("model", X, Y, fold_of_row, final)
-        for name in self.companions:
-            advance("fit the companion models", len(self.models) - 1, len(self.companions))
+        further = models_among(self.companions)
+        for done, name in enumerate(further):
+            advance("fit the companion models", done, len(further))
             self.models[name] = self._companion(name)
             self._fit_one(name, X, Y, fold_of_row, final)
+        return self.remember_rows(X, Y)
+
+    def remember_rows(self, X: Matrix, Y: Codes) -> Self:
+        """Keep some training rows where "alike" is asked for, as models see them that were fitted without them."""
+        if ALIKE not in self.companions:
+            return self
+        rows = rows_to_remember(len(Y))
+        X, Y = X[rows], Y[rows]
+        if self.cross:
+            filled, cross = self.filled(X, Y, rows), self.cross["br"]
+            log_rho, fold = cross.log_proba(X, filled, rows), cross.fold_of(rows)
+        else:
+            filled, fold = fill(_fitted(self.models["model"]), X, Y), None
+            log_rho = _fitted(self.models["br"]).log_proba(X, filled)
+        self.remembered = RememberedRows.of(log_rho, filled, fold, self.n_values)
         return self
 
     def _fit_one(self, name: str, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None, final: bool) -> None:
@@ -84,6 +103,8 @@ class RhoSpace:
         views = {name: _fitted(model).log_proba(_context(name, X), filled) for name, model in self.models.items()}
         if "others" in views:
             views["mutual"] = mutual_log_proba(_fitted(self.models["others"]), filled, views["others"], known)
+        if self.remembered is not None:
+            views[ALIKE] = self.remembered.log_proba(views["br"], filled)
         return _panel(filled, known, views, self.n_values)
 
     def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
@@ -93,6 +114,8 @@ class RhoSpace:
         views = {name: cross.log_proba(_context(name, X), filled, rows) for name, cross in self.cross.items()}
         if "others" in views:
             views["mutual"] = self._mutual_out_of_fold(filled, views["others"], known, rows)
+        if self.remembered is not None:
+            views[ALIKE] = self.remembered.log_proba(views["br"], filled, self.cross["br"].fold_of(rows))
         return _panel(filled, known, views, self.n_values)
 
     def _mutual_out_of_fold(
@@ -124,6 +147,11 @@ class RhoSpace:
         for mine, conditionals in self.cross["model"].parts(rows):
             out[mine] = likeliest_values(conditionals, X[mine], filled[mine])
         return out
+
+
+def models_among(companions: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the companions that are models."""
+    return tuple(name for name in companions if name != ALIKE)
 
 
 def companion(name: str, learner: Learner) -> ConditionalModel:

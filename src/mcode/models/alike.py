@@ -1,0 +1,129 @@
+"""What rows like this one answered: each response against those of some remembered rows.
+
+Two rows are alike where their contexts promise the same responses and where they have the same ones. With p, the
+probability that each response is present given the context, a remembered row r weighs
+
+    w_r = exp(-|p - p_r|^2 - |y - y_r|^2),
+
+and y_j is as probable as it is frequent among the remembered rows, its own agreement left out of their weights. No
+regression is asked, so this sees what logistic regressions cannot: responses that go together in groups, or only in
+some contexts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcode._arrays import Floats
+from mcode.models.base_rate import rate_of_recorded, smoothed_base_rate
+from mcode.models.encoding import Codes
+from mcode.models.indicators import Indicators, NumberOfValues, indicators
+from mcode.solvers.threads import run_all
+
+Singles: TypeAlias = NDArray[np.float32]  # of which matrix products are twice as fast
+
+MOST_ROWS = 1_000  # that are remembered; time grows with them
+PRIOR = 2.0  # rows that answer by the base rate: what there is to say where no row is alike
+DIFFERENT = float(np.e)  # the weight of a row that differs in y_j, which counts against it, without that difference
+ROWS_AT_ONCE = 1_024
+SEED = 0
+
+
+def rows_to_remember(n: int) -> NDArray[np.intp]:
+    """Return which of n training rows are remembered: all, or a sample.
+
+    Examples
+    --------
+    >>> rows_to_remember(3), len(rows_to_remember(10**6))
+    (array([0, 1, 2]), 1000)
+    """
+    return np.sort(np.random.default_rng(SEED).permutation(n)[:MOST_ROWS])
+
+
+@dataclass(frozen=True)
+class RememberedRows:
+    """Training rows that other rows are compared with.
+
+    Attributes
+    ----------
+    place : (r, k) array: what stands for each row, so that |place - place of another|^2 is how much they differ
+    present : (r, c) array: its responses as columns of 0 and 1 (`mcode.models.indicators`)
+    base_rate : how often each response, or each value, occurs among them
+    fold : (r,) array: the fold of each row, or None; a row is never compared with those of its own fold
+    n_values : tuple of int, how many values each response has; None where all have two
+    """
+
+    place: Singles
+    present: Singles
+    base_rate: Floats
+    fold: NDArray[np.intp] | None = None
+    n_values: NumberOfValues = None
+
+    @classmethod
+    def of(
+        cls, log_rho: Floats, Y: Codes, fold: NDArray[np.intp] | None = None, n_values: NumberOfValues = None
+    ) -> RememberedRows:
+        """Remember rows by their responses and by log P of each of these, given the context alone."""
+        present = indicators(Y, n_values).astype(np.float32)
+        return cls(_place(log_rho, Y, n_values), present, smoothed_base_rate(Y, n_values), fold, n_values)
+
+    def log_proba(self, log_rho: Floats, Y: Codes, fold: NDArray[np.intp] | None = None) -> Floats:
+        """Return log P of each response among rows that are alike, shape (n, d).
+
+        Parameters
+        ----------
+        log_rho : (n, d) log P of each response given the context alone
+        Y : (n, d) codes
+        fold : (n,) array, the folds of these rows if they are training rows; None otherwise
+        """
+        out = np.empty(Y.shape)
+        size = np.square(self.place).sum(axis=1)
+
+        def read(rows: slice) -> None:
+            place = _place(log_rho[rows], Y[rows], self.n_values)
+            apart = place @ (-2.0 * self.place.T)
+            apart += size
+            apart += np.square(place).sum(axis=1)[:, None]
+            weight = np.exp(-np.maximum(apart, 0.0))
+            if fold is not None and self.fold is not None:
+                weight[fold[rows, None] == self.fold] = 0.0
+            agreeing, differing = self._votes(weight, Y[rows])
+            prior = PRIOR * rate_of_recorded(Y[rows], self.base_rate)
+            out[rows] = np.log((agreeing + prior) / (agreeing + DIFFERENT * differing + PRIOR))
+
+        starts = range(0, len(Y), ROWS_AT_ONCE)
+        run_all([partial(read, slice(start, start + ROWS_AT_ONCE)) for start in starts])
+        return out
+
+    def _votes(self, weight: Singles, Y: Codes) -> tuple[Singles, Singles]:
+        """Return the weight of the remembered rows with the same value of each response, and that of the others."""
+        total, present = weight.sum(axis=1, keepdims=True), weight @ self.present
+        if self.n_values is None:
+            is_present, there = Y == 1, present
+        else:
+            several = np.asarray(self.n_values) > 2
+            column = Indicators(self.n_values).starts[:-1] + np.where(several, Y, 0)
+            is_present, there = several | (Y == 1), np.take_along_axis(present, column, axis=1)
+        agreeing = np.maximum(np.where(is_present, there, total - there), 0.0)
+        return agreeing, np.maximum(total - agreeing, 0.0)
+
+
+def _place(log_rho: Floats, Y: Codes, n_values: NumberOfValues) -> Singles:
+    """Return [p, y] of each row.
+
+    Of a response with several values only y is compared, as one column for each value: two of them differ where two
+    rows do, and the difference shall count once.
+    """
+    present = indicators(Y, n_values).astype(np.float32)
+    rho = np.exp(log_rho, dtype=np.float32)
+    p = np.where(Y == 1, rho, np.float32(1.0) - rho)
+    if n_values is None:
+        return np.hstack([p, present])
+    count = np.asarray(n_values)
+    once = np.where(count > 2, np.sqrt(0.5), 1.0).astype(np.float32)
+    return np.hstack([p * (count == 2), present * once[Indicators(n_values).response]], dtype=np.float32)
