@@ -72,9 +72,9 @@ def test_an_audit_of_dask_arrays_agrees_with_the_audit_in_memory():
 def test_the_default_score_finds_the_wrong_rows_and_the_cut_is_over_the_whole_table():
     X, Y, wrong = wrong_table(1500)
     found = mcode.audit(da.from_array(X, chunks=(500, 4)), da.from_array(Y, chunks=(500, 3)), error_rate=0.02)
-    plain = mcode.audit(X, Y, error_rate=0.02)
+    plain, other_folds = (mcode.audit(X, Y, error_rate=0.02, random_state=seed).outlier_score for seed in (0, 1))
     score, error = dask.compute(found.outlier_score, found.error_probability)
-    assert np.corrcoef(score, plain.outlier_score)[0, 1] > 0.95
+    assert np.corrcoef(score, plain)[0, 1] > np.corrcoef(other_folds, plain)[0, 1] - 0.02
     assert np.isin(np.argsort(-score)[: len(wrong)], wrong).mean() > 0.9
     flagged, expected = found.flagged(0.5), np.flatnonzero(posterior_cut(error, 0.5))
     assert np.isin(wrong, flagged).mean() > 0.9
