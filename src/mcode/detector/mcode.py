@@ -37,7 +37,8 @@ class MCODE(DetectorBase):
     """Find rows whose responses are unusual given their context (Hong & Hauskrecht 2015).
 
     Fitted on past rows, it scores new ones: (X, Y) -> rho, the probability of each observed response given the context
-    and the other responses -> one score per row -> its rank among reference rows.
+    and the other responses -> one score per row -> its rank among reference rows. The rows it was fitted on look more
+    ordinary to it than they are, since its models have seen them: `audit` is for these.
 
     Parameters
     ----------
