@@ -30,6 +30,7 @@ Singles: TypeAlias = NDArray[np.float32]  # of which matrix products are twice a
 MOST_ROWS = 1_000  # that are remembered; time grows with them
 PRIOR = 2.0  # rows that answer by the base rate: what there is to say where no row is alike
 DIFFERENT = float(np.e)  # the weight of a row that differs in y_j, which counts against it, without that difference
+FAR = 200.0  # exp(-FAR) is 0 in single precision
 ROWS_AT_ONCE = 1_024
 SEED = 0
 
@@ -83,15 +84,16 @@ class RememberedRows:
         """
         out = np.empty(Y.shape)
         size = np.square(self.place).sum(axis=1)
+        folds = np.empty(0, np.intp) if fold is None or self.fold is None else np.unique(self.fold)
+        other = np.hstack([2.0 * self.place, _is_in(self.fold, folds, len(size))], dtype=np.float32).T
 
         def read(rows: slice) -> None:
             place = _place(log_rho[rows], Y[rows], self.n_values)
-            apart = place @ (-2.0 * self.place.T)
-            apart += size
-            apart += np.square(place).sum(axis=1)[:, None]
-            weight = np.exp(-np.maximum(apart, 0.0))
-            if fold is not None and self.fold is not None:
-                weight[fold[rows, None] == self.fold] = 0.0
+            own = _is_in(None if fold is None else fold[rows], folds, len(place))
+            weight = np.hstack([place, -FAR * own], dtype=np.float32) @ other  # becomes -|place - other|^2
+            weight -= size
+            weight -= np.square(place).sum(axis=1)[:, None]
+            np.exp(np.minimum(weight, 0.0, out=weight), out=weight)
             agreeing, differing = self._votes(weight, Y[rows])
             prior = PRIOR * rate_of_recorded(Y[rows], self.base_rate)
             out[rows] = np.log((agreeing + prior) / (agreeing + DIFFERENT * differing + PRIOR))
@@ -111,6 +113,13 @@ class RememberedRows:
             is_present, there = several | (Y == 1), np.take_along_axis(present, column, axis=1)
         agreeing = np.maximum(np.where(is_present, there, total - there), 0.0)
         return agreeing, np.maximum(total - agreeing, 0.0)
+
+
+def _is_in(fold: NDArray[np.intp] | None, folds: NDArray[np.intp], n: int) -> Singles:
+    """Return which of the folds each of n rows is in: columns that push rows of one fold apart."""
+    if fold is None or not len(folds):
+        return np.empty((n, 0), np.float32)
+    return np.asarray(fold[:, None] == folds, dtype=np.float32)
 
 
 def _place(log_rho: Floats, Y: Codes, n_values: NumberOfValues) -> Singles:
