@@ -29,7 +29,7 @@ from mcode.solvers.threads import one_blas_thread, run_all
 # data sets, as CERTAIN and ROUNDS are (docs/scores.md, benchmarks/shares.py).
 DEFAULT_ERRORS: dict[ErrorKind, float] = {Flip(): 4, Flip(3): 2, Add(): 1, Drop(): 1, Swap(): 1, Mismatch(): 2}
 CERTAIN = float(np.log(49.0))  # a recorded row with this log ratio is more likely wrong than right if 2 % of them are
-ROUNDS = 4  # of taking such rows out
+ROUNDS = 8  # of taking such rows out, at most: each lets others be seen that they had hidden
 ROUGHLY = 3e-3  # tolerance of a fit that only says which rows they are
 TOLERANCE = 1e-4
 STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough to leave the contrasts, roughly
