@@ -15,7 +15,7 @@ from mcode.models.panel import Panel
 from mcode.scores import LearnedScore, blame, learned
 from mcode.scores.blame import Blame, cell_features
 from mcode.scores.learned import ROUNDS
-from mcode.scores.row_features import NAMES, row_features, spread
+from mcode.scores.row_features import JOINED, NAMES, row_features, spread
 from mcode.spaces.rho import RhoSpace
 from tables import dependent_table
 
@@ -88,6 +88,19 @@ def test_the_features_of_a_row_are_what_their_names_say(d):
     features = row_features(panel, base_rate)
     assert features.shape == (30, len(NAMES))
     np.testing.assert_allclose(features, features_by_hand(panel, base_rate), rtol=1e-9, atol=1e-9)
+
+
+def test_context_and_responses_are_two_witnesses_of_any_number_of_values():
+    rng = np.random.default_rng(0)
+    n_values, Y = (3, 2, 4), np.column_stack([rng.integers(0, k, 50) for k in (3, 2, 4)]).astype(np.uint8)
+    views = {name: np.log(rng.uniform(0.01, 0.99, Y.shape)) for name in VIEWS}
+    base_rate = smoothed_base_rate(Y, n_values)
+    features = row_features(Panel(Y, views, n_values=n_values), base_rate)
+    for i, y in enumerate(Y):
+        rate = np.array([base_rate[value, j] for j, value in enumerate(y)])
+        against = [1 / np.exp(views[name][i]) - 1 for name in ("br", "mutual")]
+        surprise = np.log(1 + against[0] * against[1] / (1 / rate - 1))
+        assert features[i, NAMES.index(f"{JOINED}: sum of -log rho")] == pytest.approx(surprise.sum())
 
 
 def test_features_stay_finite_for_many_impossible_responses():

@@ -10,6 +10,7 @@ from numba import njit
 
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against
+from mcode.models.base_rate import rate_of_recorded
 from mcode.models.encoding import Codes
 from mcode.models.panel import Panel
 from mcode.solvers.threads import run_all
@@ -92,7 +93,7 @@ def presence(panel: Panel, base_rate: Floats) -> tuple[Codes, Floats]:
     if panel.n_values is None:
         return panel.Y, base_rate
     several = np.asarray(panel.n_values) > 2
-    recorded = base_rate[panel.Y, np.arange(panel.Y.shape[1])]
+    recorded = rate_of_recorded(panel.Y, base_rate)
     return np.where(several, 1, panel.Y).astype(np.uint8), np.where(several, recorded, base_rate[1])
 
 
