@@ -52,16 +52,14 @@ class RememberedRows:
 
     Attributes
     ----------
-    place : (r, k) array: what stands for each row, so that |place - place of another|^2 is how much they differ
-    present : (r, c) array: its responses as columns of 0 and 1 (`mcode.models.indicators`)
-    base_rate : how often each response, or each value, occurs among them
+    p : (r, d) array: P(present | context) of each response
+    Y : (r, d) codes of the responses
     fold : (r,) array: the fold of each row, or None; a row is never compared with those of its own fold
     n_values : tuple of int, how many values each response has; None where all have two
     """
 
-    place: Singles
-    present: Singles
-    base_rate: Floats
+    p: Singles
+    Y: Codes
     fold: NDArray[np.intp] | None = None
     n_values: NumberOfValues = None
 
@@ -70,8 +68,7 @@ class RememberedRows:
         cls, log_rho: Floats, Y: Codes, fold: NDArray[np.intp] | None = None, n_values: NumberOfValues = None
     ) -> RememberedRows:
         """Remember rows by their responses and by log P of each of these, given the context alone."""
-        present = indicators(Y, n_values).astype(np.float32)
-        return cls(_place(log_rho, Y, n_values), present, smoothed_base_rate(Y, n_values), fold, n_values)
+        return cls(_probability_of_present(log_rho, Y), Y, fold, n_values)
 
     def log_proba(self, log_rho: Floats, Y: Codes, fold: NDArray[np.intp] | None = None) -> Floats:
         """Return log P of each response among rows that are alike, shape (n, d).
@@ -83,54 +80,56 @@ class RememberedRows:
         fold : (n,) array, the folds of these rows if they are training rows; None otherwise
         """
         out = np.empty(Y.shape)
-        size = np.square(self.place).sum(axis=1)
-        folds = np.empty(0, np.intp) if fold is None or self.fold is None else np.unique(self.fold)
-        other = np.hstack([2.0 * self.place, _is_in(self.fold, folds, len(size))], dtype=np.float32).T
+        base_rate = smoothed_base_rate(self.Y, self.n_values)
+        present = indicators(self.Y, self.n_values).astype(np.float32)
+        kept = _place(self.p, self.Y, self.n_values)
+        size = np.square(kept).sum(axis=1)
+        if fold is None or self.fold is None:
+            fold_of_row, fold_of_kept, folds = np.zeros(len(Y), np.intp), np.zeros(len(kept), np.intp), np.empty(0)
+        else:
+            fold_of_row, fold_of_kept, folds = fold, self.fold, np.unique(self.fold)
+        opposite = np.hstack([2.0 * kept, fold_of_kept[:, None] == folds], dtype=np.float32).T
 
         def read(rows: slice) -> None:
-            place = _place(log_rho[rows], Y[rows], self.n_values)
-            own = _is_in(None if fold is None else fold[rows], folds, len(place))
-            weight = np.hstack([place, -FAR * own], dtype=np.float32) @ other  # becomes -|place - other|^2
+            place = _place(_probability_of_present(log_rho[rows], Y[rows]), Y[rows], self.n_values)
+            own_fold = fold_of_row[rows, None] == folds  # columns that push rows of one fold far apart
+            weight = np.hstack([place, -FAR * own_fold], dtype=np.float32) @ opposite  # becomes -|place - kept|^2
             weight -= size
             weight -= np.square(place).sum(axis=1)[:, None]
             np.exp(np.minimum(weight, 0.0, out=weight), out=weight)
-            agreeing, differing = self._votes(weight, Y[rows])
-            prior = PRIOR * rate_of_recorded(Y[rows], self.base_rate)
+            agreeing, differing = self._votes(weight, present, Y[rows])
+            prior = PRIOR * rate_of_recorded(Y[rows], base_rate)
             out[rows] = np.log((agreeing + prior) / (agreeing + DIFFERENT * differing + PRIOR))
 
         starts = range(0, len(Y), ROWS_AT_ONCE)
         run_all([partial(read, slice(start, start + ROWS_AT_ONCE)) for start in starts])
         return out
 
-    def _votes(self, weight: Singles, Y: Codes) -> tuple[Singles, Singles]:
+    def _votes(self, weight: Singles, present: Singles, Y: Codes) -> tuple[Singles, Singles]:
         """Return the weight of the remembered rows with the same value of each response, and that of the others."""
-        total, present = weight.sum(axis=1, keepdims=True), weight @ self.present
+        total, weight_of_present = weight.sum(axis=1, keepdims=True), weight @ present
         if self.n_values is None:
-            is_present, there = Y == 1, present
+            is_present, there = Y == 1, weight_of_present
         else:
             several = np.asarray(self.n_values) > 2
             column = Indicators(self.n_values).starts[:-1] + np.where(several, Y, 0)
-            is_present, there = several | (Y == 1), np.take_along_axis(present, column, axis=1)
+            is_present, there = several | (Y == 1), np.take_along_axis(weight_of_present, column, axis=1)
         agreeing = np.maximum(np.where(is_present, there, total - there), 0.0)
         return agreeing, np.maximum(total - agreeing, 0.0)
 
 
-def _is_in(fold: NDArray[np.intp] | None, folds: NDArray[np.intp], n: int) -> Singles:
-    """Return which of the folds each of n rows is in: columns that push rows of one fold apart."""
-    if fold is None or not len(folds):
-        return np.empty((n, 0), np.float32)
-    return np.asarray(fold[:, None] == folds, dtype=np.float32)
+def _probability_of_present(log_rho: Floats, Y: Codes) -> Singles:
+    rho = np.exp(log_rho, dtype=np.float32)
+    return np.where(Y == 1, rho, np.float32(1.0) - rho)
 
 
-def _place(log_rho: Floats, Y: Codes, n_values: NumberOfValues) -> Singles:
-    """Return [p, y] of each row.
+def _place(p: Singles, Y: Codes, n_values: NumberOfValues) -> Singles:
+    """Return [p, y] of each row: |place - place of another|^2 is how much they differ.
 
     Of a response with several values only y is compared, as one column for each value: two of them differ where two
     rows do, and the difference shall count once.
     """
     present = indicators(Y, n_values).astype(np.float32)
-    rho = np.exp(log_rho, dtype=np.float32)
-    p = np.where(Y == 1, rho, np.float32(1.0) - rho)
     if n_values is None:
         return np.hstack([p, present])
     count = np.asarray(n_values)
