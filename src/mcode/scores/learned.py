@@ -144,6 +144,17 @@ class LearnedScore(BaseEstimator):
         check_is_fitted(self, "contrast_")
         return self._combine(self.contrast_.log_ratios(row_features(panel, self.base_rate_)))
 
+    def own_outlier_score(self, panel: Panel, fold_of_row: NDArray[np.intp]) -> Floats:
+        """Return the scores of rows it was fitted on, had they other responses, by contrasts fitted without their folds.
+
+        Parameters
+        ----------
+        panel : Panel of these rows, read by models that never saw them
+        fold_of_row : (n,) array, the fold of each
+        """
+        check_is_fitted(self, "contrast_")
+        return self._combine(self.contrast_.own_log_ratios(row_features(panel, self.base_rate_), fold_of_row))
+
     def log_likelihood_ratio(self, panel: Panel) -> Floats:
         """Return the log likelihood ratio of "an error happened" against a right row."""
         return self.against_right_rows(self.outlier_score(panel))
