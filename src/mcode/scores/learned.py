@@ -145,7 +145,7 @@ class LearnedScore(BaseEstimator):
         return self._combine(self.contrast_.log_ratios(row_features(panel, self.base_rate_)))
 
     def own_outlier_score(self, panel: Panel, fold_of_row: NDArray[np.intp]) -> Floats:
-        """Return the scores of rows it was fitted on, had they other responses, by contrasts fitted without their folds.
+        """Return the scores of fitted rows with other responses, each by contrasts that were fitted without its fold.
 
         Parameters
         ----------
