@@ -1,5 +1,7 @@
 """The clean protocol: what is injected, that the methods are what they are called, and that a run can be stopped."""
 
+import json
+
 import numpy as np
 import pytest
 from cleanlab.multilabel_classification import get_label_quality_scores
@@ -8,16 +10,20 @@ import mcode
 from mcode._progress import reporting
 from mcode.experiments import clean, clean_tables, rivals
 from mcode.experiments.blame import run_blame
-from mcode.experiments.clean import CleanPlan, CleanUnit, Halves, Stopwatch, run_clean
-from mcode.experiments.clean_tables import NAMES, blocks, report_clean
+from mcode.experiments.clean import CleanPlan, CleanUnit, audit_rows, measured_in, run_clean
+from mcode.experiments.clean_tables import NAMES, blocks, error_of_mean, report_clean
 from mcode.experiments.datasets import DataFolder, Table
 from mcode.experiments.injection import KINDS, parts, with_errors, with_errors_of_all_kinds
-from mcode.experiments.metrics import auc
-from mcode.experiments.results import Results
+from mcode.experiments.judges import Audited, Halves
+from mcode.experiments.measuring import Effort, measure
+from mcode.experiments.metrics import all_of, auc
+from mcode.experiments.results import OtherSettingsError, Results
 from mcode.experiments.rivals import METHODS, hamming_to_nearest
 from mcode.experiments.seen import Rows
 from mcode.experiments.seen import Table as Seen
-from mcode.models import BinaryRelevance, ClassifierChain
+from mcode.experiments.stopwatch import Stopwatch
+from mcode.models import BatchLogistic, BinaryRelevance, ClassifierChain, DependentRelevance
+from mcode.spaces.rho import RhoSpace
 from tables import dependent_table, sparse_table
 
 
@@ -33,8 +39,8 @@ def read(table):
 
 @pytest.fixture
 def few_methods(monkeypatch):
-    """Take three methods only, for tests of the machinery."""
-    few = {name: METHODS[name] for name in (rivals.DEFAULT, "MCODE-ComP", "ECOD y")}
+    """Take four methods only, for tests of the machinery."""
+    few = {name: METHODS[name] for name in (rivals.DEFAULT, "MCODE-ComP", "MCODE-LOF", "ECOD y")}
     monkeypatch.setattr(clean, "METHODS", few)
     return few
 
@@ -142,18 +148,185 @@ def test_base_rate_orders_rows_by_the_product_of_shares(table, read):
 def test_injections_into_the_other_half_are_those_of_a_plain_loop(table):
     data = Table("emotions", *table)
     halves = Halves(data, 0.0, 0, ["MCODE-ComP"], Stopwatch())
-    measured = np.array(halves.measure("three flips", [1], 2)["MCODE-ComP"])
+    never = Effort(target=0.0, most_copies=2, most_exact=0)
+    measured = np.array(measure(halves, ["MCODE-ComP"], "three flips", [1], never)["MCODE-ComP"].approximate)
     other = KINDS["three flips"].corrupt(data.Y, np.random.default_rng(data.seed(1, 0)))
-    right, wrong = halves._scores(data.Y, ["MCODE-ComP"]), halves._scores(other, ["MCODE-ComP"])
-    everywhere = auc(np.repeat([False, True], len(data.Y)), np.concatenate([right["MCODE-ComP"], wrong["MCODE-ComP"]]))
+    right, wrong = (halves.copy_scores("MCODE-ComP", halves.copies(Y)) for Y in (data.Y, other))
+    everywhere = auc(np.repeat([False, True], len(data.Y)), np.concatenate([right, wrong]))
+    assert len(measured) == 2 * 53
     assert measured[:53, 0].mean() == pytest.approx(everywhere, abs=0.02)
     assert (measured >= 0).all()
     assert (measured <= 1).all()
 
 
+@pytest.fixture(scope="module")
+def audited(table):
+    """Return a table with wrong rows, fitted by one method of each family, and which rows are wrong."""
+    data = Table("emotions", *table)
+    Y, wrong = with_errors(data.Y, KINDS["one flip"], 0.02, np.random.default_rng(3))
+    names = [rivals.DEFAULT, "MCODE-ComP", "cleanlab margin", "base rate", "nearest label set", "MCODE-LOF", "ECOD y"]
+    return Audited(data, Y, wrong, names, Stopwatch()), Y, wrong
+
+
+def test_rows_of_an_audit_that_are_not_wrong_keep_their_scores(audited, table):
+    judge, Y, wrong = audited
+    for name in (rivals.DEFAULT, "MCODE-ComP", "cleanlab margin", "base rate", "nearest label set"):
+        whole = METHODS[name]().fit(Seen(table[0], Y, final=False))
+        np.testing.assert_allclose(judge.right[name], whole[~wrong])
+        # a copy without an error is the row itself: the learned score must take the contrasts of the row's own fold
+        again = judge.copy_scores(name, judge.copies(Y[judge.ranked]))
+        np.testing.assert_allclose(again, judge.right[name], rtol=1e-6, atol=1e-9)
+
+
+class _FixedFolds(Seen):
+    """A table whose folds and penalty are given, so that one changed row changes nothing but what is fitted on it."""
+
+    def __init__(self, X, Y, folds):
+        super().__init__(X, Y, final=False)
+        self.folds = folds
+
+    def space(self, name):
+        if name not in self._spaces:
+            model = {"DBR": DependentRelevance, "BR": BinaryRelevance}[name](BatchLogistic(penalty=1.0))
+            self._spaces[name] = RhoSpace(model).fit(self.X, self.Y, self.folds, final=False)
+        return self._spaces[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["MCODE-ComP", "MCODE-Linf", "BR complement", "cleanlab self-confidence", "nearest label set"]
+)
+def test_the_copy_of_a_row_has_the_score_of_an_audit_in_which_that_row_is_wrong(table, name):
+    # Exact for what is fitted fold by fold. The search for a penalty pools all folds and the folds themselves are
+    # stratified by Y, so both are given; base rates count all rows, so scores that use them are only nearly the same.
+    X, Y = table
+    folds = Seen(X, Y, final=False).folds
+    other = KINDS["three flips"].corrupt(Y, np.random.default_rng(5))
+    read = _FixedFolds(X, Y, folds)
+    method = METHODS[name]()
+    right = method.fit(read)
+    copies = method.score(read.with_responses(other, np.arange(len(Y))))
+    for row in (0, 17, 101):
+        changed = Y.copy()
+        changed[row] = other[row]
+        audit = METHODS[name]().fit(_FixedFolds(X, changed, folds))
+        assert audit[row] == pytest.approx(copies[row], rel=1e-6, abs=1e-9)
+        # what was fitted *with* the row does change, and rows of its own fold do not
+        mates = (folds == folds[row]) & (np.arange(len(Y)) != row)
+        np.testing.assert_allclose(audit[mates], right[mates], rtol=1e-6, atol=1e-9)
+    assert not np.allclose(copies, right)
+
+
+@pytest.mark.parametrize("name", ["MCODE-LOF", "ECOD y"])
+def test_methods_that_look_at_all_rows_are_fitted_on_the_mixed_rows(audited, name):
+    judge, Y, _ = audited
+    other = KINDS["one flip"].corrupt(judge.table.Y, np.random.default_rng(0))[judge.ranked]
+    injected = np.arange(len(judge.ranked)) % 40 == 3
+    found = judge.scores_with(name, injected, judge.copies(other))
+    mixed = np.where(injected[:, None], other, Y[judge.ranked])
+    slow = METHODS[name]().fit_among(judge.read.with_responses(mixed, judge.ranked))
+    np.testing.assert_allclose(found, slow, rtol=1e-6)
+
+
+def test_an_audit_injects_what_a_plain_loop_injects(audited):
+    judge, Y, wrong = audited
+    effort = Effort(target=0.0, most_copies=1, most_exact=5)
+    found = measure(judge, ["MCODE-ComP", "MCODE-LOF"], "one flip", [9], effort)
+    rng = np.random.default_rng(judge.table.seed(9, 0))
+    other = KINDS["one flip"].corrupt(judge.table.Y, rng)[~wrong]
+    panel = judge.read.reread("DBR")(other, np.flatnonzero(~wrong))
+    copies, right = -panel.views["model"].sum(axis=1), judge.right["MCODE-ComP"]
+    for number, rows in enumerate(parts(np.ones(len(other), bool), 0.02, rng)):
+        injected = np.isin(np.arange(len(other)), rows)
+        expected = list(all_of(injected, np.where(injected, copies, right)).values())
+        np.testing.assert_allclose(found["MCODE-ComP"].approximate[number], expected)
+        if number < 5:
+            mixed = judge.read.with_responses(np.where(injected[:, None], other, Y[~wrong]), judge.ranked)
+            expected = list(all_of(injected, METHODS["MCODE-LOF"]().fit_among(mixed)).values())
+            np.testing.assert_allclose(found["MCODE-LOF"].exact[number], expected)
+    assert found["MCODE-LOF"].injections == 5
+    assert found["MCODE-ComP"].injections == number + 1
+
+
+def test_a_method_measured_alone_has_the_row_that_it_has_among_others(data_folder):
+    plan = CleanPlan(("genbase",), most_copies=3, most_exact=8, most_repetitions=1)
+    table = plan.table(DataFolder(data_folder), "genbase")
+    unit = CleanUnit("audit", "genbase", 0.02, "one swapped", 0)
+    together = audit_rows(plan, table, unit, measured_in(unit))[0]
+    for name in (rivals.DEFAULT, "MCODE-RD", "IForest y", "cleanlab entropy", "SongCAD"):
+        alone = audit_rows(plan, table, unit, [name])[0]
+        assert alone == [row for row in together if row["method"] == name]
+
+
+def test_only_a_method_that_cannot_read_copies_has_no_standard_error(data_folder):
+    plan = CleanPlan.of(quick=True, seed=0, sets=["genbase"])
+    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 0)
+    rows = audit_rows(plan, plan.table(DataFolder(data_folder), "genbase"), unit, measured_in(unit))[0]
+    assert [row["method"] for row in rows if row["auc_error"] == ""] == ["SongCAD"]
+    assert {row["injections"] for row in rows if row["method"] == "SongCAD"} == {1}
+
+
+def test_work_ends_when_the_errors_are_small_enough_or_cannot_become_so(audited):
+    judge = audited[0]
+    names = ["MCODE-ComP", "MCODE-LOF"]
+    loose = measure(judge, names, "one flip", [1], Effort(target=1.0, most_copies=4, most_exact=40))
+    assert (loose["MCODE-ComP"].injections, loose["MCODE-LOF"].injections) == (52, 6)
+    strict = measure(judge, names, "one flip", [1], Effort(target=0.02, most_copies=40, most_exact=40))
+    assert (strict["MCODE-ComP"].estimate().error < 0.02).all()
+    assert 104 <= strict["MCODE-ComP"].injections < 40 * 52
+    capped = measure(judge, names, "one flip", [1], Effort(target=1e-4, most_copies=4, most_exact=7))
+    assert capped["MCODE-LOF"].injections == 7
+    assert len(capped["MCODE-LOF"].approximate) == 52  # seven exact ones cannot do it, however many copies there are
+
+
+def test_repeated_audits_need_less_of_each_and_small_tables_have_more_copies(table):
+    small, large = Table("emotions", *table), Table("corel5k", table[0], np.zeros((2000, 374), np.uint8))
+    plan = CleanPlan()
+    assert plan.effort(small).target == 0.005
+    assert plan.effort(small, 2).target == pytest.approx(0.005 * np.sqrt(2))
+    assert 0.005 < plan.effort(small, 10).target < 0.005 * np.sqrt(10)
+    assert plan.effort(large).most_copies == 12
+    assert plan.effort(small).most_copies == 60
+    assert CleanPlan.of(quick=True, seed=0).effort(small).most_copies == 1
+
+
+def test_error_of_a_mean_is_the_larger_one_of_within_and_between_fits():
+    assert error_of_mean([0.7], [0.004]) == 0.004
+    assert error_of_mean([0.5, 0.9], [0.003, 0.004]) == pytest.approx(0.0025)  # two fits say little of their spread
+    spread, alike = [0.70, 0.71, 0.72, 0.73], [0.70, 0.70, 0.70, 0.70]
+    assert error_of_mean(spread, [0.001] * 4) == pytest.approx(np.std(spread, ddof=1) / 2)
+    assert error_of_mean(alike, [0.006, 0.006, 0.006, 0.006]) == pytest.approx(0.003)
+    assert np.isnan(error_of_mean([0.7], [np.nan]))
+    assert error_of_mean(spread, [np.nan] * 4) == pytest.approx(np.std(spread, ddof=1) / 2)
+
+
+def test_error_of_a_mean_is_how_far_it_is_from_the_truth():
+    rng = np.random.default_rng(0)
+    for between, n in ((0.0, 1), (0.0, 2), (0.02, 10)):
+        truth = 0.7
+        fits = truth + between * rng.normal(size=(4000, n))
+        found = fits + 0.01 * rng.normal(size=(4000, n))
+        stated = np.array([error_of_mean(values, [0.01] * n) for values in found])
+        actual = (found.mean(axis=1) - truth).std()
+        assert np.sqrt((stated**2).mean()) == pytest.approx(actual, rel=0.05)
+
+
+def test_rows_of_the_protocol_before_are_refused(data_folder, few_methods, tmp_path):
+    plan = CleanPlan(("genbase",), most_copies=1, most_exact=4, most_repetitions=1)
+    before = {name: value for name, value in plan.settings().items() if name not in ("protocol", "most_exact")}
+    (tmp_path / "settings.json").write_text(json.dumps(before))
+    with pytest.raises(OtherSettingsError, match="protocol 2"):
+        run_clean(plan, DataFolder(data_folder), tmp_path)
+
+
 def test_a_killed_run_goes_on_and_ends_with_the_same_bits(data_folder, few_methods, tmp_path):
     plan = CleanPlan(
-        ("genbase",), most_rows=120, levels=(0.05,), kinds=("one flip",), most_copies=1, most_repetitions=1
+        ("genbase",),
+        most_rows=120,
+        levels=(0.05,),
+        kinds=("one flip",),
+        most_copies=2,
+        most_exact=7,
+        most_repetitions=2,
     )
     data = DataFolder(data_folder)
     whole = run_clean(plan, data, tmp_path / "whole")[0].path.read_bytes()
@@ -171,6 +344,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bits(data_folder, few_metho
     path.write_bytes(path.read_bytes()[:-3])
     again = run_clean(plan, data, tmp_path / "killed", redo=["MCODE-ComP"])[0]
     assert again.path.read_bytes() == whole
+    again = run_clean(plan, data, tmp_path / "killed", redo=["MCODE-LOF", rivals.DEFAULT])[0]
+    assert again.path.read_bytes() == whole
+    assert all(row["ap_error"] for row in again.rows())
 
 
 def test_units_begin_with_one_audit_of_everything():

@@ -11,6 +11,7 @@ from scipy import stats
 
 from mcode._arrays import Floats
 from mcode.experiments import figures
+from mcode.experiments.clean import ENOUGH, REPETITIONS_THAT_SHOW
 from mcode.experiments.datasets import TITLES
 from mcode.experiments.injection import KINDS
 from mcode.experiments.results import Results
@@ -32,7 +33,7 @@ class Blocks:
     ----------
     names : list of pairs (data set, kind)
     values : (n, k) array, blocks by methods
-    errors : (n, k) array of standard errors of the means; NaN where there is one repetition
+    errors : (n, k) array of standard errors of the means (`error_of_mean`); NaN where they are not known
     """
 
     names: list[tuple[str, str]]
@@ -59,15 +60,33 @@ def blocks(rows: Rows, setting: str, contamination: float, measure: str) -> Bloc
             of.setdefault(row["method"], []).append((float(row[measure]), error))
     whole = {name: of for name, of in found.items() if all(method in of for method in NAMES)}
     values = [[np.mean([value for value, _ in of[method]]) for method in NAMES] for of in whole.values()]
-    errors = [[_error(of[method]) for method in NAMES] for of in whole.values()]
+    errors = [[error_of_mean(*zip(*of[method], strict=True)) for method in NAMES] for of in whole.values()]
     shape = (len(whole), len(NAMES))
     return Blocks(list(whole), np.array(values).reshape(shape), np.array(errors).reshape(shape))
 
 
-def _error(found: list[tuple[float, float]]) -> float:
-    if len(found) == 1:
-        return found[0][1]
-    return float(np.std([value for value, _ in found], ddof=1) / np.sqrt(len(found)))
+def error_of_mean(values: Sequence[float], errors: Sequence[float]) -> float:
+    """Return the standard error of the mean of R repetitions, each of which is a fit with many injections.
+
+    Two answers, of which the larger is taken. The errors within the fits, sqrt(sum error^2) / R, say how far the mean
+    is from that of all injections into the tables that were fitted. From three repetitions on, the spread of their
+    means, std / sqrt(R), also tells how much the fits differ, by the rows that were wrong while they were made. With
+    fewer repetitions the error is over injections alone, for the fit or the two that there were. Fits on other rows
+    than those of the data set are in neither.
+
+    Examples
+    --------
+    >>> error_of_mean([0.7], [0.004]), error_of_mean([0.7, 0.9], [0.003, 0.004])
+    (0.004, 0.0025)
+    >>> error_of_mean([0.7, 0.8, 0.9], [0.003, 0.004, 0.003]).__round__(4)
+    0.0577
+    """
+    n = len(values)
+    within = float(np.sqrt(np.square(errors).sum()) / n)
+    if n < REPETITIONS_THAT_SHOW:
+        return within
+    between = float(np.std(values, ddof=1) / np.sqrt(n))
+    return between if np.isnan(within) else max(within, between)
 
 
 def report_clean(results: Results, blame: Results, folder: Path) -> list[Path]:
@@ -229,10 +248,10 @@ def standard_errors(summaries: Sequence[tuple[str, Mapping[str, Blocks]]]) -> Te
         for measure, found in by_measure.items():
             known = found.errors[~np.isnan(found.errors)]
             if known.size:
-                below = f"{(known < 0.005).mean():.3f}"
+                below = f"{(known < ENOUGH).mean():.3f}"
                 cells = [name, SHOWN[measure], str(known.size), below, f"{np.median(known):.4f}", f"{known.max():.4f}"]
                 lines.append([Cell(text) for text in cells])
-    columns = ("setting", "measure", "means", "share below 0.005", "median error", "largest error")
+    columns = ("setting", "measure", "means", f"share below {ENOUGH:g}", "median error", "largest error")
     return TextTable("Standard errors of the means", columns, lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -18,64 +18,105 @@ from mcode.models.base_rate import smoothed_base_rate
 from mcode.models.encoding import Codes
 from mcode.scores import ForeignScore, LOFScore, NormScore, OneClassScore, as_score
 from mcode.scores.foreign import BatchDependenceWarning
+from mcode.scores.learned import LearnedScore
 
 DEFAULT = "mcode default"
+WIDE = 1000  # columns of [x, y] from which on a robust covariance takes seconds
+CopiesAre = Literal["alone", "among", "none"]
 
 
 class Method(Protocol):
-    """A way to score rows, larger = more outlying."""
+    """A way to score rows, larger = more outlying.
 
+    `copies` says how an audit scores a row of its table had it been recorded with an error: "alone" by `score`, since
+    what was fitted without the row does not change with it; "among" by a fit on the very rows that are ranked, since
+    such a method has no other; "none" not at all.
+    """
+
+    copies: CopiesAre
     whole_batch: bool  # whether a row's score depends on the rows it is scored with
 
     def fit(self, table: Table) -> Floats:
         """Learn from a table; return the scores of its own rows, each by models that never saw it."""
 
     def score(self, rows: Rows) -> Floats:
-        """Return the scores of other rows."""
+        """Return the scores of rows, those of the table itself by what was fitted without them."""
+
+
+class Among(Method, Protocol):
+    """A method that is fitted on the rows it ranks."""
+
+    def most_fits(self, n_columns: int) -> int:
+        """Return how many injections it may be fitted for, by what a fit costs: seconds in all, not minutes."""
+
+    def fit_among(self, rows: Rows) -> Floats:
+        """Fit on some rows and return their own scores."""
 
 
 class OverRho:
-    """A score over rho of one model, or over its panel."""
+    """A score over rho of one model, or over its panel, that looks at one row at a time."""
 
+    copies: CopiesAre = "alone"
     whole_batch = False
 
-    def __init__(self, model: str, score: Callable[[Table], Any]) -> None:
+    def __init__(self, model: str, score: Callable[[], Any]) -> None:
         self.model, self._make = model, score
 
     def fit(self, table: Table) -> Floats:
         """Fit on the out-of-fold panel of the table."""
-        self._score = self._make(table)
+        self._score = self._make()
         return fit_score(self._score, table.own.panel(self.model), table.reread(self.model), table.folds)
 
     def score(self, rows: Rows) -> Floats:
-        """Score the panel of other rows."""
-        return apply_score(self._score, rows.panel(self.model))
+        """Score the panel of rows; a learned score has contrasts for each fold of its own rows."""
+        panel, folds = rows.panel(self.model), rows.folds
+        if folds is not None and isinstance(self._score, LearnedScore):
+            return self._score.own_outlier_score(panel, folds)
+        return apply_score(self._score, panel)
 
 
 class OverMatrix:
-    """A score over [x, y] or over y alone."""
+    """A score over a matrix: rho of a model, [x, y], or y alone. Nothing but the matrix is fitted, on all its rows."""
+
+    copies: CopiesAre = "among"
 
     def __init__(
-        self, matrix: Callable[[Rows], Any], score: Callable[[Any], Any], *, whole_batch: bool = False
+        self,
+        matrix: Callable[[Rows], Any],
+        score: Callable[[Any], Any],
+        *,
+        whole_batch: bool = False,
+        fits: int = 64,
+        fits_if_wide: int | None = None,
     ) -> None:
         self._matrix, self._make, self.whole_batch = matrix, score, whole_batch
+        self._fits, self._fits_if_wide = fits, fits if fits_if_wide is None else fits_if_wide
+
+    def most_fits(self, n_columns: int) -> int:
+        """Return how many injections it may be fitted for."""
+        return self._fits_if_wide if n_columns > WIDE else self._fits
 
     def fit(self, table: Table) -> Floats:
-        """Fit on the rows of the table; there is no model, so nothing is out of fold."""
-        M = self._matrix(table.own)
+        """Fit on the rows of the table."""
+        return self.fit_among(table.own)
+
+    def fit_among(self, rows: Rows) -> Floats:
+        """Fit on some rows and return their own scores."""
+        M = self._matrix(rows)
         self._score = self._make(M)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BatchDependenceWarning)  # known, and dealt with by `whole_batch`
             return np.asarray(self._score.fit_outlier_score(M))
 
     def score(self, rows: Rows) -> Floats:
-        """Score other rows."""
+        """Score rows by what was fitted."""
         return np.asarray(self._score.outlier_score(self._matrix(rows)))
 
 
 class Cleanlab:
     """One of cleanlab's own scorers of multi-label data, on one-vs-rest probabilities."""
 
+    copies: CopiesAre = "alone"
     whole_batch = False
 
     def __init__(self, method: str, aggregator: dict[str, Any]) -> None:
@@ -95,6 +136,7 @@ class Cleanlab:
 class Song:
     """The conditional rival of the paper's related work: mapped mixtures (Song et al. 2007)."""
 
+    copies: CopiesAre = "none"
     whole_batch = False
 
     def fit(self, table: Table) -> Floats:
@@ -111,6 +153,7 @@ class Song:
 class BaseRate:
     """-log P(y) with independent responses: the context is ignored."""
 
+    copies: CopiesAre = "alone"
     whole_batch = False
 
     def fit(self, table: Table) -> Floats:
@@ -126,20 +169,23 @@ class BaseRate:
 class NearestLabelSet:
     """Number of responses in which a row differs from the nearest label set of the training rows."""
 
+    copies: CopiesAre = "alone"
     whole_batch = False
 
     def fit(self, table: Table) -> Floats:
-        """Remember the label sets; rows of the table are compared with those of other folds."""
+        """Remember the label sets."""
         self._sets = np.unique(table.Y, axis=0)
-        out = np.empty(len(table.Y))
-        for f in np.unique(table.folds):
-            mine = table.folds == f
-            out[mine] = hamming_to_nearest(table.Y[mine], np.unique(table.Y[~mine], axis=0))
-        return out
+        return self.score(table.own)
 
     def score(self, rows: Rows) -> Floats:
-        """Return the distances of other rows."""
-        return hamming_to_nearest(rows.Y, self._sets)
+        """Return the distances of rows; those of the table are compared with the label sets of other folds."""
+        if rows.folds is None:
+            return hamming_to_nearest(rows.Y, self._sets)
+        out = np.empty(len(rows.Y))
+        for f in np.unique(rows.folds):
+            mine = rows.folds == f
+            out[mine] = hamming_to_nearest(rows.Y[mine], np.unique(rows.table.Y[rows.table.folds != f], axis=0))
+        return out
 
 
 def hamming_to_nearest(Y: Codes, sets: Codes) -> Floats:
@@ -155,8 +201,12 @@ def hamming_to_nearest(Y: Codes, sets: Codes) -> Floats:
     return np.asarray(apart.min(axis=1), dtype=np.float64)
 
 
-def _named(score: str) -> Callable[[Table], Any]:
-    return lambda table: as_score(score)
+def _named(score: str) -> Callable[[], Any]:
+    return lambda: as_score(score)
+
+
+def _rho(rows: Rows) -> Any:
+    return rows.rho("DBR")
 
 
 def _one_class_of(M: Any) -> OneClassScore:
@@ -186,30 +236,30 @@ _EMA = {"method": "exponential_moving_average", "alpha": 0.8}
 _SOFTMIN = {"method": "softmin", "temperature": 0.1}
 
 METHODS: dict[str, Callable[[], Method]] = {
-    DEFAULT: lambda: OverRho(DEFAULT_MODEL, lambda table: as_score(MCODE().score)),
-    "RD": lambda: OverMatrix(_joint, lambda M: robust()),
+    DEFAULT: lambda: OverRho(DEFAULT_MODEL, lambda: as_score(MCODE().score)),
+    "RD": lambda: OverMatrix(_joint, lambda M: robust(), fits=24, fits_if_wide=4),
     "LOF": lambda: OverMatrix(_joint, lambda M: LOFScore(NEIGHBOURS)),
     "OCSVM": lambda: OverMatrix(_joint, _one_class_of),
     "MCODE-ComP": lambda: OverRho("DBR", _named("complement")),
-    "MCODE-RD": lambda: OverRho("DBR", lambda table: robust()),
-    "MCODE-Linf": lambda: OverRho("DBR", lambda table: NormScore(np.inf)),
-    "MCODE-LOF": lambda: OverRho("DBR", lambda table: LOFScore(NEIGHBOURS)),
-    "MCODE-OCSVM": lambda: OverRho("DBR", lambda table: _one_class_of(table.Y)),
+    "MCODE-RD": lambda: OverMatrix(_rho, lambda M: robust()),
+    "MCODE-Linf": lambda: OverRho("DBR", lambda: NormScore(np.inf)),
+    "MCODE-LOF": lambda: OverMatrix(_rho, lambda M: LOFScore(NEIGHBOURS)),
+    "MCODE-OCSVM": lambda: OverMatrix(_rho, _one_class_of),
     "DBR noise": lambda: OverRho("DBR", _named("noise")),
     "chain complement": lambda: OverRho("chain", _named("complement")),
-    "chain Linf": lambda: OverRho("chain", lambda table: NormScore(np.inf)),
+    "chain Linf": lambda: OverRho("chain", lambda: NormScore(np.inf)),
     "chain noise": lambda: OverRho("chain", _named("noise")),
     "chain learned": lambda: OverRho("chain", _named("learned")),
     "BR complement": lambda: OverRho("BR", _named("complement")),
-    "BR Linf": lambda: OverRho("BR", lambda table: NormScore(np.inf)),
+    "BR Linf": lambda: OverRho("BR", lambda: NormScore(np.inf)),
     "BR noise": lambda: OverRho("BR", _named("noise")),
     "BR learned": lambda: OverRho("BR", _named("learned")),
     "cleanlab self-confidence": lambda: Cleanlab("self_confidence", _EMA),
     "cleanlab margin": lambda: Cleanlab("normalized_margin", _EMA),
     "cleanlab entropy": lambda: Cleanlab("confidence_weighted_entropy", _EMA),
     "cleanlab softmin": lambda: Cleanlab("self_confidence", _SOFTMIN),
-    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0)),
-    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0)),
+    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0), fits=24),
+    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0), fits=24),
     "ECOD [x, y]": lambda: OverMatrix(_narrow, _pyod("ecod", "ECOD"), whole_batch=True),
     "ECOD y": lambda: OverMatrix(_responses, _pyod("ecod", "ECOD"), whole_batch=True),
     "base rate": BaseRate,

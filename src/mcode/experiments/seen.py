@@ -60,7 +60,15 @@ class Table:
     @cached_property
     def own(self) -> Rows:
         """The training rows themselves, read by models that never saw them."""
-        return Rows(self, self.X, self.Y, own=True)
+        return self.with_responses(self.Y, np.arange(len(self.Y)))
+
+    def with_responses(self, Y: Codes, rows: NDArray[np.intp]) -> Rows:
+        """Return some of the training rows with other responses, read by models that never saw these rows.
+
+        Whether a row is recorded right or wrong changes nothing in the models of the folds that do not hold it. So what
+        they say of a copy with an error in it is what they would say had the row been recorded so.
+        """
+        return Rows(self, self.X[rows], Y, rows)
 
     def reread(self, model: str) -> Reread:
         """Return a reader of training rows with other responses, by models that never saw them."""
@@ -76,19 +84,40 @@ class Table:
 
 
 class Rows:
-    """Rows to be scored: the training rows themselves out of fold, or other ones."""
+    """Rows to be scored: training rows read out of fold, or other ones.
 
-    def __init__(self, table: Table, X: Matrix, Y: Codes, *, own: bool = False) -> None:
-        self.table, self.X, self.Y, self.is_own = table, X, Y, own
+    Parameters
+    ----------
+    table : what was fitted
+    X, Y : the rows
+    own : which of the training rows they are, maybe with other responses; None where they are other rows
+    """
+
+    def __init__(self, table: Table, X: Matrix, Y: Codes, own: NDArray[np.intp] | None = None) -> None:
+        self.table, self.X, self.Y, self.own = table, X, Y, own
         self._panels: dict[str, Panel] = {}
+
+    @property
+    def folds(self) -> NDArray[np.intp] | None:
+        """The fold of each row where they are training rows: what was fitted without it may judge it."""
+        return None if self.own is None else self.table.folds[self.own]
 
     def panel(self, model: str) -> Panel:
         """Return the rows as a model sees them, with the companion views."""
         if model not in self._panels:
             space = self.table.space(model)
-            read = space.out_of_fold if self.is_own else space.panel
-            self._panels[model] = read(self.X, self.Y)
+            self._panels[model] = (
+                space.panel(self.X, self.Y) if self.own is None else space.out_of_fold(self.X, self.Y, self.own)
+            )
         return self._panels[model]
+
+    def rho(self, model: str) -> Floats:
+        """Return the probability of every response by a model."""
+        return self.panel(model).rho
+
+    def with_copies(self, wrong: NDArray[np.bool_], copies: Rows) -> Rows:
+        """Return these rows, the wrong ones among them replaced by their copies."""
+        return _Mixed(self, wrong, copies)
 
     @property
     def probability(self) -> Floats:
@@ -106,3 +135,14 @@ class Rows:
         """The rows as [x, y], dense, with the features of largest variance."""
         part: Any = self.X[:, self.table.widest_features]
         return np.hstack([part if isinstance(part, np.ndarray) else part.toarray(), self.Y])
+
+
+class _Mixed(Rows):
+    """Rows some of which are replaced by copies: rho is put together from what was read, not read again."""
+
+    def __init__(self, right: Rows, wrong: NDArray[np.bool_], copies: Rows) -> None:
+        super().__init__(right.table, right.X, np.where(wrong[:, None], copies.Y, right.Y), right.own)
+        self._right, self._wrong, self._copies = right, wrong, copies
+
+    def rho(self, model: str) -> Floats:
+        return np.where(self._wrong[:, None], self._copies.rho(model), self._right.rho(model))
