@@ -289,6 +289,14 @@ def test_repeated_audits_need_less_of_each_and_small_tables_have_more_copies(tab
     assert CleanPlan.of(quick=True, seed=0).effort(small).most_copies == 1
 
 
+def test_methods_whose_fits_take_seconds_are_fitted_for_fewer_injections():
+    robust, neighbours = METHODS["RD"](), METHODS["LOF"]()
+    assert robust.most_fits(600, 80) == 24
+    assert robust.most_fits(2000, 2000) == 4
+    assert robust.most_fits(900, 47_000) == 24  # with more columns than rows the rows are what costs
+    assert neighbours.most_fits(2000, 2000) == neighbours.most_fits(600, 80)
+
+
 def test_error_of_a_mean_is_the_larger_one_of_within_and_between_fits():
     assert error_of_mean([0.7], [0.004]) == 0.004
     assert error_of_mean([0.5, 0.9], [0.003, 0.004]) == pytest.approx(0.0025)  # two fits say little of their spread

@@ -142,7 +142,8 @@ class Audited:
 
     def most_exact(self, name: str) -> int:
         """Return how often a method may be fitted."""
-        return cast(Among, self._fitted[name]).most_fits(self.table.X.shape[1] + self.table.Y.shape[1])
+        n, d = self.table.Y.shape
+        return cast(Among, self._fitted[name]).most_fits(n, self.table.X.shape[1] + d)
 
     def copies(self, Y: Codes) -> Copies:
         """Return the ranked rows with responses Y, for models that never saw them."""

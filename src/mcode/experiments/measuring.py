@@ -85,7 +85,7 @@ def measure(judge: Judge, methods: Sequence[str], kind: str, seed: Sequence[int]
         rng = np.random.default_rng(judge.table.seed(*seed, copy))
         other = KINDS[kind].corrupt(right, rng)
         changed = (other != right).any(axis=1)[judge.ranked]
-        injections = [np.isin(np.arange(len(changed)), rows) for rows in parts(changed, SHARE, rng)]
+        injections = [_flags(rows, len(changed)) for rows in parts(changed, SHARE, rng)]
         copies = judge.copies(other[judge.ranked])
         for name in pending:
             _add(tallies[name], judge, name, injections, copies, effort)
@@ -110,6 +110,12 @@ def _add(
             break
         tally.paired.append(found)
         tally.exact.append(_measures(wrong, judge.scores_with(name, wrong, copies)))
+
+
+def _flags(rows: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    flags = np.zeros(n, bool)
+    flags[rows] = True
+    return flags
 
 
 def _measures(wrong: NDArray[np.bool_], score: Floats) -> list[float]:

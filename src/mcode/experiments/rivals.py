@@ -21,7 +21,7 @@ from mcode.scores.foreign import BatchDependenceWarning
 from mcode.scores.learned import LearnedScore
 
 DEFAULT = "mcode default"
-WIDE = 1000  # columns of [x, y] from which on a robust covariance takes seconds
+HEAVY = 1e9  # rows * min(rows, columns)^2 of [x, y] from which on a robust covariance takes seconds
 CopiesAre = Literal["alone", "among", "none"]
 
 
@@ -46,8 +46,8 @@ class Method(Protocol):
 class Among(Method, Protocol):
     """A method that is fitted on the rows it ranks."""
 
-    def most_fits(self, n_columns: int) -> int:
-        """Return how many injections it may be fitted for, by what a fit costs: seconds in all, not minutes."""
+    def most_fits(self, n_rows: int, n_columns: int) -> int:
+        """Return how many injections it may be fitted for, by what a fit to so large an [x, y] costs."""
 
     def fit_among(self, rows: Rows) -> Floats:
         """Fit on some rows and return their own scores."""
@@ -86,15 +86,15 @@ class OverMatrix:
         score: Callable[[Any], Any],
         *,
         whole_batch: bool = False,
-        fits: int = 64,
-        fits_if_wide: int | None = None,
+        fits: int = 48,
+        fits_if_heavy: int | None = None,
     ) -> None:
         self._matrix, self._make, self.whole_batch = matrix, score, whole_batch
-        self._fits, self._fits_if_wide = fits, fits if fits_if_wide is None else fits_if_wide
+        self._fits, self._fits_if_heavy = fits, fits if fits_if_heavy is None else fits_if_heavy
 
-    def most_fits(self, n_columns: int) -> int:
+    def most_fits(self, n_rows: int, n_columns: int) -> int:
         """Return how many injections it may be fitted for."""
-        return self._fits_if_wide if n_columns > WIDE else self._fits
+        return self._fits_if_heavy if n_rows * min(n_rows, n_columns) ** 2 > HEAVY else self._fits
 
     def fit(self, table: Table) -> Floats:
         """Fit on the rows of the table."""
@@ -237,7 +237,7 @@ _SOFTMIN = {"method": "softmin", "temperature": 0.1}
 
 METHODS: dict[str, Callable[[], Method]] = {
     DEFAULT: lambda: OverRho(DEFAULT_MODEL, lambda: as_score(MCODE().score)),
-    "RD": lambda: OverMatrix(_joint, lambda M: robust(), fits=24, fits_if_wide=4),
+    "RD": lambda: OverMatrix(_joint, lambda M: robust(), fits=24, fits_if_heavy=4),
     "LOF": lambda: OverMatrix(_joint, lambda M: LOFScore(NEIGHBOURS)),
     "OCSVM": lambda: OverMatrix(_joint, _one_class_of),
     "MCODE-ComP": lambda: OverRho("DBR", _named("complement")),
@@ -258,8 +258,8 @@ METHODS: dict[str, Callable[[], Method]] = {
     "cleanlab margin": lambda: Cleanlab("normalized_margin", _EMA),
     "cleanlab entropy": lambda: Cleanlab("confidence_weighted_entropy", _EMA),
     "cleanlab softmin": lambda: Cleanlab("self_confidence", _SOFTMIN),
-    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0), fits=24),
-    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0), fits=24),
+    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0), fits=16),
+    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0), fits=16),
     "ECOD [x, y]": lambda: OverMatrix(_narrow, _pyod("ecod", "ECOD"), whole_batch=True),
     "ECOD y": lambda: OverMatrix(_responses, _pyod("ecod", "ECOD"), whole_batch=True),
     "base rate": BaseRate,
