@@ -65,8 +65,9 @@ class Table:
     def with_responses(self, Y: Codes, rows: NDArray[np.intp]) -> Rows:
         """Return some of the training rows with other responses, read by models that never saw these rows.
 
-        Whether a row is recorded right or wrong changes nothing in the models of the folds that do not hold it. So what
-        they say of a copy with an error in it is what they would say had the row been recorded so.
+        Whether a row is recorded right or wrong changes nothing in coefficients of the folds that do not hold it, at a
+        given penalty. So what they say of a copy with an error in it is what they would say had the row been recorded
+        so, but for the penalty that was searched on all folds (`mcode.experiments.judges.Audited`).
         """
         return Rows(self, self.X[rows], Y, rows)
 
