@@ -131,20 +131,21 @@ class _Fit:
         given = self.learner.given_penalty(self.d)
         tolerance = tolerance or (SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE)
         if given is None and self.known.n_rows > MOST_SEARCHED and len(self.sample.ids) >= ENOUGH_TO_SEARCH:
-            penalty, W = self.search_sample()
+            penalty, of_folds, W = self.search_sample()
         elif given is None:
             walk = ChunkedWalk(self)
             walk.go()
-            penalty, W = GRID[walk.best], walk.coefficients()
+            penalty, of_folds, W = GRID[walk.best], GRID[walk.best_without], walk.coefficients()
         elif folds:
-            penalty, W = given, self.from_sample(self.of_folds, np.tile(given, self.k))
+            penalty, of_folds = given, self.learner.given_in_folds(given, self.k)
+            W = self.from_sample(self.of_folds, of_folds.ravel())
         else:
             return Fitted([], self._finish(given, self.from_sample(self.of_all, given), tolerance))
-        everywhere = np.tile(penalty, self.k)
         if folds:
-            W = self.solve(self.of_folds, everywhere, W, tighter(FOLD_TOLERANCE, everywhere), "fit the folds").W
+            asked = of_folds.ravel()
+            W = self.solve(self.of_folds, asked, W, tighter(FOLD_TOLERANCE, asked), "fit the folds").W
         by_fold = W.reshape(self.p, self.k, self.d)
-        fitted = [self.conditionals(by_fold[:, f], penalty) for f in range(self.k)] if folds else []
+        fitted = [self.conditionals(by_fold[:, f], of_folds[f]) for f in range(self.k)] if folds else []
         return Fitted(fitted, self._finish(penalty, by_fold.mean(axis=1), tolerance) if final else None)
 
     def from_sample(self, ask: Ask, penalty: Floats) -> Array:
@@ -171,14 +172,14 @@ class _Fit:
                 W[:, columns] = fit_all(task, np.maximum(penalty[columns] * share, weak), None, tolerance).W
         return self.coordinates.back(W)
 
-    def search_sample(self) -> tuple[Floats, Array]:
-        """Return the penalty of each response, and where the folds start, from the sample and its folds alone.
+    def search_sample(self) -> tuple[Floats, Floats, Array]:
+        """Return penalties for all rows and for folds, and where the folds start, from the sample and its folds alone.
 
         A long table is searched so in memory, too: some rows say as much about the penalty as all.
         """
         found = search(self._task_of_sample(), self.fold_of_sample)
         W = np.stack([fold.coefficients() for fold in found.folds], axis=1).reshape(self.p, -1)
-        return found.penalty, self.coordinates.back(W.astype(np.float64))
+        return found.penalty, found.fold_penalty, self.coordinates.back(W.astype(np.float64))
 
     def _task_of_sample(self) -> Task:
         Z = self.coordinates.stack(self.sample.X, self.sample.Y)
@@ -281,7 +282,9 @@ class ChunkedWalk(Walk):
     def __init__(self, fit: _Fit) -> None:
         self._fitted = fit
         by_fold = fit.constant(fit.of_folds).reshape(fit.p, fit.k, fit.d)
-        super().__init__(fit.d, [_FoldCoefficients(by_fold[:, f].copy()) for f in range(fit.k)])
+        rows, ones = fit.counts(fit.of_all)
+        coefficients = [_FoldCoefficients(by_fold[:, f].copy()) for f in range(fit.k)]
+        super().__init__(fit.d, coefficients, np.minimum(ones, rows - ones))
 
     def coefficients(self) -> Array:
         """Return the best coefficients so far of every fold and response."""
@@ -292,13 +295,11 @@ class ChunkedWalk(Walk):
         if GRID[at] >= WEAK:
             super().visit(at, columns, warm=warm)
             return
-        before = self.loss[self.best, :, np.arange(self.n_columns)].sum(axis=1)
         self._fit(at, columns, warm=warm)
         fit, chosen = self._fitted, self._of_folds(columns)
         now = np.stack(self._last, axis=1).reshape(fit.p, -1)[:, chosen]
         squares = fit.passes.squared_rises(now, self.coefficients()[:, chosen], fit.of_folds.take(chosen))
-        doubt = np.sqrt(squares.reshape(fit.k, len(columns)).sum(axis=0))
-        self._move(at, columns[self.loss[at][:, columns].sum(axis=0) < before[columns] - doubt])
+        self._step(at, columns, np.sqrt(squares.reshape(fit.k, len(columns)).sum(axis=0)))
 
     def _of_folds(self, columns: Columns) -> Columns:
         """Return the places of some responses in all folds."""

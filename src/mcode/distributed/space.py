@@ -11,13 +11,13 @@ from sklearn.base import clone
 from mcode._progress import advance
 from mcode.distributed.cluster import Cluster
 from mcode.distributed.deal import Deal
-from mcode.distributed.logistic import fit_logistic
+from mcode.distributed.logistic import Fitted, fit_logistic
 from mcode.distributed.look import Known
 from mcode.distributed.table import Rows, Table
 from mcode.errors import ParameterError
 from mcode.models.conditional import ConditionalModel
 from mcode.models.learners import CrossFit
-from mcode.models.logistic import SEARCHED_TOLERANCE, BatchLogistic, LinearConditionals
+from mcode.models.logistic import SEARCHED_TOLERANCE, BatchLogistic
 from mcode.spaces.rho import WITHOUT_CONTEXT, RhoSpace, companion, models_among
 
 
@@ -69,7 +69,7 @@ def fit_space(
         raise ParameterError("model", model, "'dbr', 'chain', 'br' or 'tree' on tables in partitions")
     space = RhoSpace(model, companions)
     space.models, space.cross = {}, {}
-    main: LinearConditionals | None = None
+    main: Fitted | None = None
     models = ("model", *models_among(companions))
     for done, name in enumerate(models):
         advance("fit the models", done, len(models))
@@ -90,7 +90,7 @@ def fit_space(
             final=final,
         )
         one.conditionals_ = fitted.final if only is None else fitted.folds[only]
-        main = main or fitted.final or fitted.folds[0]
+        main = main or fitted
         space.models[name] = one
         if folds and only is None:
             space.cross[name] = CrossFit(cast.fold_of_row, fitted.folds)
@@ -113,6 +113,7 @@ def _learner(model: ConditionalModel) -> BatchLogistic:
     return learner
 
 
-def _companion(name: str, model: ConditionalModel, main: LinearConditionals | None) -> ConditionalModel:
+def _companion(name: str, model: ConditionalModel, main: Fitted | None) -> ConditionalModel:
     """Return another model of the same rows, which takes over the penalties that were found for the first."""
-    return companion(name, model.settled_learner(main))
+    assert main is not None, "the model itself comes first"
+    return companion(name, model.settled_learner(main.final, main.folds))

@@ -111,17 +111,33 @@ class ConditionalModel(BaseEstimator, ABC):
     def _learner(self) -> Learner:
         return as_learner(self.learner)
 
-    def settled_learner(self, fitted: Conditionals | None) -> Learner:
+    def settled_learner(self, fitted: Conditionals | None, folds: Sequence[Conditionals] = ()) -> Learner:
         """Return the learner for another model of the same rows: penalties that were found are not searched again.
 
         A very weak one suits the model that found it, not others: at 1e-4 the chain of medical predicts held-out rows
         worse than binary relevance, at LEAST_SETTLED better.
+
+        Parameters
+        ----------
+        fitted : conditionals of all rows, or None where there are only those of folds
+        folds : conditionals of the folds of a cross-fit
         """
         learner: Any = clone(as_learner(self.learner))
-        if isinstance(learner, BatchLogistic) and isinstance(fitted, LinearConditionals | CategoricalConditionals):
-            found = np.maximum(fitted.penalty, LEAST_SETTLED) if isinstance(learner.penalty, str) else fitted.penalty
-            learner.set_params(penalty=found, scale=learner.scales())
-        return cast(Learner, learner)
+        if not isinstance(learner, BatchLogistic):
+            return cast(Learner, learner)
+        least = LEAST_SETTLED if isinstance(learner.penalty, str) else 0.0
+        of_all, of_folds = (
+            [
+                np.maximum(one.penalty, least)
+                for one in some
+                if isinstance(one, LinearConditionals | CategoricalConditionals)
+            ]
+            for some in ([fitted], folds)
+        )
+        if of_all or of_folds:
+            penalty = of_all[0] if of_all else np.exp(np.log(of_folds).mean(axis=0))
+            learner.set_params(penalty=penalty, fold_penalty=of_folds or None, scale=learner.scales())
+        return learner
 
 
 def check_rows(X: Any, Y: Any, encoding: ResponseEncoding, n_features: int | None = None) -> tuple[Matrix, Codes]:

@@ -51,6 +51,7 @@ class BatchLogistic(BaseEstimator):
     penalty : "cv" or float or array of shape (d,), default="cv"
         A number is used for all responses. With "cv" each response gets, by cross-validated log-loss on a grid from
         1e4 to 1e-4, its own penalty, or all get the one that serves them best together if that predicts better.
+        Responses with a value that fewer than six rows have choose theirs together.
     scale : bool or None, default=None
         Bring dense features to mean 0 and standard deviation 1 first. None does so when the penalty is searched: a
         penalty given as a number speaks of the features as they are. Sparse features are never scaled.
@@ -58,6 +59,9 @@ class BatchLogistic(BaseEstimator):
         Number of folds of the search when the learner is fitted on its own. A detector brings its own folds.
     random_state : int, default=0
         Seed of those folds.
+    fold_penalty : array of shape (n_folds, d) or None, default=None
+        Penalties of the models of the folds, where these differ from `penalty`: a detector brings what it found for
+        another model.
 
     Examples
     --------
@@ -75,11 +79,13 @@ class BatchLogistic(BaseEstimator):
         scale: bool | None = None,
         folds: int = 5,
         random_state: int = 0,
+        fold_penalty: Floats | None = None,
     ) -> None:
         self.penalty = penalty
         self.scale = scale
         self.folds = folds
         self.random_state = random_state
+        self.fold_penalty = fold_penalty
 
     @one_blas_thread()
     def fit(
@@ -114,7 +120,10 @@ class BatchLogistic(BaseEstimator):
         known: NDArray[np.bool_] | None = None,
         n_values: NumberOfValues = None,
     ) -> tuple[CrossFit, LinearConditionals | CategoricalConditionals | None]:
-        """Fit every fold, and all rows where `final` asks for it; the folds serve the search for the penalty too."""
+        """Fit every fold, and all rows where `final` asks for it; the folds serve the search for the penalty too.
+
+        A fold is fitted with the penalty that the other folds chose, so that its rows had no say in what judges them.
+        """
         given = self.given_penalty(Y.shape[1])
         scaling = Scaling.of(X, self.scales())
         if n_values is not None:
@@ -122,15 +131,17 @@ class BatchLogistic(BaseEstimator):
             return CrossFit(fold_of_row, folds_of), fitted if final else None
         task = _task(scaling.apply(X), Y, parents, known)
         if given is not None:
-            penalty = given
             folds = make_folds(task, fold_of_row)
+            penalty, of_fold = given, self.given_in_folds(given, len(folds))
         else:
             found = search(task, fold_of_row)
-            penalty, folds = found.penalty, complete_folds(found, task, fold_of_row)
-        fit_folds(folds, penalty, FOLD_TOLERANCE)
-        cross = CrossFit(
-            fold_of_row, [LinearConditionals.of(fold.coefficients(), X.shape[1], scaling, penalty) for fold in folds]
-        )
+            penalty, of_fold, folds = found.penalty, found.fold_penalty, complete_folds(found, task, fold_of_row)
+        fit_folds(folds, of_fold, FOLD_TOLERANCE)
+        linear = [
+            LinearConditionals.of(fold.coefficients(), X.shape[1], scaling, one)
+            for fold, one in zip(folds, of_fold, strict=True)
+        ]
+        cross = CrossFit(fold_of_row, linear)
         if not final:
             return cross, None
         tolerance = SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE
@@ -152,32 +163,40 @@ class BatchLogistic(BaseEstimator):
         inner = stratified_folds(Y, self.folds, np.random.default_rng(self.random_state))
         fold = inner if fold_of_row is None else fold_of_row
         penalty, whole, by_fold = np.empty(Y.shape[1]), [], []
+        of_fold = np.empty((int(fold.max()) + 1, Y.shape[1]))
         for mine, task in tasks_by_number_of_values(scaling.apply(X), Y, parents, n_values, weight):
             start, folds = None, []
             if given is None:
                 found = search(task, fold)
-                penalty[mine], start = found.penalty, _mean_of(found.folds)
+                penalty[mine], of_fold[:, mine], start = found.penalty, found.fold_penalty, _mean_of(found.folds)
                 folds = complete_folds(found, task, fold) if fold_of_row is not None else []
             else:
-                penalty[mine] = given[mine]
+                penalty[mine], of_fold[:, mine] = given[mine], self.given_in_folds(given, len(of_fold))[:, mine]
             if fold_of_row is not None:
                 folds = folds or make_folds(task, fold)
-                fit_folds(folds, penalty[mine], FOLD_TOLERANCE)
+                fit_folds(folds, of_fold[:, mine], FOLD_TOLERANCE)
                 by_fold.append([(mine, one.coefficients()) for one in folds])
             if final:
                 tolerance = SEARCHED_TOLERANCE if given is None else GIVEN_TOLERANCE
                 whole.append((mine, _solve(task, mine, penalty[mine], start, tolerance).W))
 
-        def conditionals(parts: Sequence[tuple[NDArray[np.intp], Array]]) -> CategoricalConditionals:
-            linear = LinearConditionals.of(joined(parts, n_values), X.shape[1], scaling, penalty)
-            return CategoricalConditionals(linear, n_values, penalty)
+        def conditionals(parts: Sequence[tuple[NDArray[np.intp], Array]], asked: Floats) -> CategoricalConditionals:
+            linear = LinearConditionals.of(joined(parts, n_values), X.shape[1], scaling, asked)
+            return CategoricalConditionals(linear, n_values, asked)
 
-        folds_of = [conditionals(parts) for parts in zip(*by_fold, strict=True)]
-        return folds_of, conditionals(whole) if final else folds_of[0]
+        folds_of = [
+            conditionals(parts, asked) for parts, asked in zip(zip(*by_fold, strict=True), of_fold, strict=False)
+        ]
+        return folds_of, conditionals(whole, penalty) if final else folds_of[0]
 
     def scales(self) -> bool:
         """Whether dense features are brought to one scale."""
         return isinstance(self.penalty, str) if self.scale is None else self.scale
+
+    def given_in_folds(self, given: Floats, n_folds: int) -> Floats:
+        """Return the penalty of each response in each fold, where penalties are given."""
+        asked = given if self.fold_penalty is None else np.asarray(self.fold_penalty, dtype=np.float64)
+        return np.broadcast_to(asked, (n_folds, len(given)))
 
     def given_penalty(self, n_responses: int) -> Floats | None:
         """Return the penalty of each response, or None where it is to be searched."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,11 +224,14 @@ class MixtureModel(ConditionalModel):
     def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents:
         return see.all_others(Y.shape[1])
 
-    def settled_learner(self, fitted: Conditionals | None) -> Learner:
+    def settled_learner(self, fitted: Conditionals | None, folds: Sequence[Conditionals] = ()) -> Learner:
         """Return the learner of the first member, with its penalties, for another model of the same rows."""
-        member = fitted.members[0].conditionals if isinstance(fitted, MixtureConditionals) else None
         first = int(np.flatnonzero(self.weights_ > 0)[0])
-        return self.models_[first].settled_learner(member)
+        return self.models_[first].settled_learner(_first_member(fitted), [_first_member(one) for one in folds])
+
+
+def _first_member(mixed: Conditionals | None) -> Any:
+    return mixed.members[0].conditionals if isinstance(mixed, MixtureConditionals) else None
 
 
 class ChainEnsemble(MixtureModel):

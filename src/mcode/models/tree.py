@@ -68,7 +68,7 @@ class TreeRelevance(ConditionalModel):
         alone, _ = super()._learner().cross_fit(X, Y, see.none(Y.shape[1]), fold_of_row, final=False)
         self.gain_ = pair_gains(_log_odds(alone, X, Y), Y, fold_of_row)
         self.parent_of_ = best_arborescence(self.gain_)
-        self._settled: Any = self.settled_learner(alone.folds[0])
+        self._settled: Any = self.settled_learner(None, alone.folds)
         return see.tree(self.parent_of_)
 
     def _learner(self) -> Learner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -119,6 +120,6 @@ class TrimmedModel(ConditionalModel):
     def _choose_parents(self, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None) -> see.Parents:
         raise NotImplementedError("the model chooses its own parents")
 
-    def settled_learner(self, fitted: Conditionals | None) -> Learner:
+    def settled_learner(self, fitted: Conditionals | None, folds: Sequence[Conditionals] = ()) -> Learner:
         """Return the learner of the model, with its penalties, for another model of the same rows."""
-        return self.model_.settled_learner(fitted)
+        return self.model_.settled_learner(fitted, folds)

@@ -128,6 +128,11 @@ class Fit:
         ones = (self._weight * self._target).sum(axis=0, dtype=np.float64)
         return self._weight.sum(axis=0, dtype=np.float64), ones
 
+    @property
+    def rarer(self) -> Floats:
+        """How many rows have the rarer value of each column."""
+        return np.minimum(self.ones, self._total - self.ones)
+
     def constant(self, columns: Columns) -> Array:
         """Return coefficients that predict the base rate of some columns."""
         W = np.zeros((self._design.shape[1], len(columns)), self._dtype)
@@ -178,7 +183,7 @@ class Fit:
         if unknown or start is None:
             point = objective.at_constant(self._intercept(padded))
         if unknown:
-            rarer = np.minimum(self.ones, self._total - self.ones)[padded]
+            rarer = self.rarer[padded]
             norm = np.linalg.norm(point.gradient, axis=0)
             self._scale[padded] = np.maximum(norm, np.maximum(SMALLEST_SCALE * rarer, 1e-30))
         if start is not None:

@@ -2,6 +2,10 @@
 
 A walk takes each column along a grid of penalties, warm-started, while the loss on the held-out rows falls. What it
 computed on the way, the coefficients of every fold, is what a cross-fitted audit needs: nothing is fitted twice.
+
+Nothing that judges a row shall have seen it, not even through the penalty: a wrong response is badly predicted where it
+is held out, asks for a stronger penalty, and would so make itself look less wrong. So the penalty of a fold's model is
+chosen on the losses of the other folds.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ LOST = 1.5  # standard errors by which a column may predict worse in the first f
 WEAK = 0.1
 CLEARLY = 0.98
 MOST_SEARCHED = 30_000  # rows on which the penalty is searched
+FEW = 6  # rows with the rarer value, below which a column's own losses say too little about its penalty
 
 
 def search_tolerance(ones: Floats, penalty: float) -> Floats:
@@ -70,12 +75,14 @@ class Search:
     Attributes
     ----------
     penalty : (b,) array, the penalty of each column
+    fold_penalty : (n_folds, b) array, the penalty of each column in each fold, chosen on the other folds
     loss : (len(GRID), n_folds, b) array of held-out losses, NaN where the walk did not go
-    folds : the folds, with their coefficients at the chosen penalty
+    folds : the folds, with coefficients near those at the chosen penalty
     complete : whether the folds have all rows of the task, and not a sample
     """
 
     penalty: Floats
+    fold_penalty: Floats
     loss: Floats
     folds: list[Fold]
     complete: bool = True
@@ -90,7 +97,7 @@ def make_folds(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float3
 
 
 def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> Search:
-    """Find the penalty of each column by cross-validated log-loss, and fit every fold with it.
+    """Find the penalty of each column by cross-validated log-loss; fits of every fold are left behind.
 
     Each column starts at `GRID[FIRST]` and goes to weaker penalties as long as its held-out loss falls, then, if the
     start was best, to stronger ones. Folds are never warm-started from each other: with a loose tolerance that leaks
@@ -109,7 +116,7 @@ def search(task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -
     folds = make_folds(task, fold_of_row, dtype)
     walk = FirstFoldAhead(task.n_columns, folds)
     walk.go()
-    return Search(GRID[walk.best], walk.loss, folds, complete=n <= MOST_SEARCHED)
+    return Search(GRID[walk.best], GRID[walk.best_without], walk.loss, folds, complete=n <= MOST_SEARCHED)
 
 
 def complete_folds(found: Search, task: Task, fold_of_row: NDArray[np.intp], dtype: Any = np.float32) -> list[Fold]:
@@ -123,14 +130,19 @@ def complete_folds(found: Search, task: Task, fold_of_row: NDArray[np.intp], dty
 
 
 def fit_folds(folds: list[Fold], penalty: Floats, tolerance: float) -> None:
-    """Bring the coefficients of every fold to `tolerance` at the given penalties, from where they are."""
-    everything = np.arange(len(penalty))
+    """Bring the coefficients of every fold to `tolerance` at the given penalties, from where they are.
 
-    def solve(fold: Fold, block: Columns) -> None:
-        exactness = tighter(tolerance, penalty[block])
-        fold.W[:, block] = fold.fit.solve(block, penalty[block], fold.W[:, block], exactness).W
+    Penalties are those of the columns, shape (b,), or of the columns in each fold, shape (n_folds, b).
+    """
+    of_fold = np.broadcast_to(penalty, (len(folds), np.shape(penalty)[-1]))
+    everything = np.arange(of_fold.shape[1])
 
-    calls = [partial(solve, fold, block) for fold in folds for block in fold.fit.blocks(everything, len(folds))]
+    def solve(f: int, block: Columns) -> None:
+        fold, asked = folds[f], of_fold[f, block]
+        fold.W[:, block] = fold.fit.solve(block, asked, fold.W[:, block], tighter(tolerance, asked)).W
+
+    blocks = [(f, block) for f, fold in enumerate(folds) for block in fold.fit.blocks(everything, len(folds))]
+    calls = [partial(solve, f, block) for f, block in blocks]
     run_all(calls, side_by_side=folds[0].fit.is_heavy(everything))
 
 
@@ -138,34 +150,39 @@ class Walk:
     """Where each column stands on the grid of penalties, and its best coefficients so far in every fold.
 
     Of the folds it knows their coefficients `W`; how they are fitted is in `_fit` alone, which a subclass brings.
+    `rarer` is how many rows have the rarer value of each column.
     """
 
-    def __init__(self, n_columns: int, folds: list[Any]) -> None:
-        self.n_columns, self.folds = n_columns, folds
+    def __init__(self, n_columns: int, folds: list[Any], rarer: Floats) -> None:
+        self.n_columns, self.folds, self._rarer = n_columns, folds, rarer
         self.loss = np.full((len(GRID), len(folds), n_columns), np.nan)
         self.best = np.full(n_columns, FIRST)
+        self.best_without = np.full((len(folds), n_columns), FIRST)
+        self._handicap = np.zeros((len(GRID), n_columns))  # what steps to weak penalties have to gain, added up
         self._last = [fold.W.copy() for fold in folds]  # where each column's walk is, best or not
 
     def go(self) -> None:
         """Walk every column to its penalty."""
         everything = np.arange(self.n_columns)
         self.visit(FIRST, everything, warm=False)
+        # A value that one row has is never held out while a model knows of it: there is no loss to walk by.
+        walking = everything[self._rarer >= 2]
         for direction in (+1, -1):
-            columns, at = everything[self.best == FIRST], FIRST + direction
+            columns, at = walking[self.best[walking] == FIRST], FIRST + direction
             while len(columns) and 0 <= at < len(GRID):
                 advance("search for the penalty", self.n_columns - len(columns), self.n_columns)
                 self.visit(at, columns)
                 columns, at = columns[self.best[columns] == at], at + direction
-        self.settle_on_pooled()
+        if not self.settle_on_pooled():
+            self.settle_on_own()
         advance("search for the penalty", self.n_columns, self.n_columns)
 
     def visit(self, at: int, columns: Columns, *, warm: bool = True) -> None:
         """Fit `columns` in every fold with penalty GRID[at], and move there those that predict better than before."""
-        before = np.nan_to_num(self.loss[self.best, :, np.arange(self.n_columns)].sum(axis=1), nan=np.inf)
         self._fit(at, columns, warm=warm)
-        self._move(at, columns[self.loss[at][:, columns].sum(axis=0) < before[columns]])
+        self._step(at, columns, 0.0)
 
-    def settle_on_pooled(self) -> None:
+    def settle_on_pooled(self) -> bool:
         """Give all columns the one penalty that serves them best together, if that predicts better.
 
         Both ways are judged on folds that had no say: a column's own choice for a fold is made on the other folds. That
@@ -178,11 +195,38 @@ class Walk:
         without_fold = np.nan_to_num(self.loss.sum(axis=1, keepdims=True) - self.loss, nan=np.inf)
         own = np.take_along_axis(self.loss, without_fold.argmin(axis=0)[None], axis=0).sum()
         if filled[pooled].sum() >= CLEARLY * own:
-            return
+            return False
         movers = np.flatnonzero(self.best != pooled)
         self._fit(pooled, movers)
-        if self.loss[pooled].sum() < CLEARLY * own:
-            self._move(pooled, movers)
+        if self.loss[pooled].sum() >= CLEARLY * own:
+            return False
+        self._move(pooled, movers)
+        self.best_without[:] = pooled
+        return True
+
+    def settle_on_own(self) -> None:
+        """Let each column have its own penalty, and in each fold the one that the other folds choose for it.
+
+        Columns with a rare value choose together: there are many of them where there are any, and a rare response whose
+        few rows happen to be predicted well without a penalty is certain of everything afterwards.
+        """
+        losses = self.loss + self._handicap[:, None] / len(self.folds)
+        self.best_without = _least(losses.sum(axis=1, keepdims=True) - losses)
+        rare = np.flatnonzero(self._rarer < FEW)
+        if len(rare):
+            judges = rare[self._rarer[rare] >= 2]
+            of_all = _fill_from_nearest(losses[:, :, judges] if len(judges) else losses).sum(axis=2, keepdims=True)
+            self.best[rare] = _least(of_all.sum(axis=1))
+            self.best_without[:, rare] = _least(of_all.sum(axis=1, keepdims=True) - of_all)
+
+    def _step(self, at: int, columns: Columns, doubt: Floats | float) -> None:
+        """Move to GRID[at] the columns that predict better there by more than `doubt`."""
+        stood = self.best[columns]
+        self._handicap[at, columns] = self._handicap[stood, columns] + doubt
+        here, there = (
+            self.loss[place, :, columns].sum(axis=1) + self._handicap[place, columns] for place in (stood, at)
+        )
+        self._move(at, columns[(there < here) | (stood == at)])
 
     def _move(self, at: int, columns: Columns) -> None:
         self.best[columns] = at
@@ -204,7 +248,7 @@ class FirstFoldAhead(Walk):
     """
 
     def __init__(self, n_columns: int, folds: list[Fold]) -> None:
-        super().__init__(n_columns, folds)
+        super().__init__(n_columns, folds, np.sum([fold.fit.rarer for fold in folds], axis=0) / max(len(folds) - 1, 1))
         shape, dtype = (len(folds[0].rows), n_columns), folds[0].W.dtype
         self._last_losses, self._best_losses = np.zeros(shape, dtype), np.zeros(shape, dtype)
 
@@ -213,15 +257,13 @@ class FirstFoldAhead(Walk):
         if not warm:
             super().visit(at, columns, warm=warm)
             return
-        before = self.loss[self.best, :, np.arange(self.n_columns)].sum(axis=1)
         self._fit_in(range(1), at, columns)
         rises = self._last_losses[:, columns] - self._best_losses[:, columns]
         rise, error = rises.sum(axis=0), np.sqrt(np.einsum("ij,ij->j", rises, rises))
         hopeful = rise <= LOST * error
         columns, error = columns[hopeful], error[hopeful]
         self._fit_in(range(1, len(self.folds)), at, columns)
-        doubt = np.sqrt(len(self.folds)) * error if GRID[at] < WEAK else 0.0
-        self._move(at, columns[self.loss[at][:, columns].sum(axis=0) < before[columns] - doubt])
+        self._step(at, columns, np.sqrt(len(self.folds)) * error if GRID[at] < WEAK else 0.0)
 
     def _move(self, at: int, columns: Columns) -> None:
         super()._move(at, columns)
@@ -252,6 +294,11 @@ class FirstFoldAhead(Walk):
         self.loss[at, f, columns] = losses.sum(axis=0, dtype=np.float64)
         if f == 0:
             self._last_losses[:, columns] = losses
+
+
+def _least(losses: Floats) -> NDArray[np.intp]:
+    """Return where each curve along the grid is lowest, of the places that were visited."""
+    return np.asarray(np.nan_to_num(losses, nan=np.inf).argmin(axis=0))
 
 
 def _fill_from_nearest(curves: Floats) -> Floats:

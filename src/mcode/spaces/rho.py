@@ -93,8 +93,8 @@ class RhoSpace:
             self.cross[name] = model.cross_fit(context, Y, fold_of_row, final=final, n_values=n_values)
 
     def _companion(self, name: str) -> ConditionalModel:
-        main = self.models["model"]
-        return companion(name, main.settled_learner(self.cross["model"].folds[0] if self.cross else main.conditionals_))
+        main, folds = self.models["model"], self.cross["model"].folds if self.cross else ()
+        return companion(name, main.settled_learner(main.conditionals_, folds))
 
     def panel(self, X: Matrix, Y: Codes) -> Panel:
         """Look at any rows through the models fitted on all training rows."""
