@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcode._arrays import Floats
-from mcode.models.base_rate import rate_of_recorded, smoothed_base_rate
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
 from mcode.solvers.threads import run_all
@@ -70,17 +69,17 @@ class RememberedRows:
         """Remember rows by their responses and by log P of each of these, given the context alone."""
         return cls(_probability_of_present(log_rho, Y), Y, fold, n_values)
 
-    def log_proba(self, log_rho: Floats, Y: Codes, fold: NDArray[np.intp] | None = None) -> Floats:
+    def log_proba(self, log_rho: Floats, log_rate: Floats, Y: Codes, fold: NDArray[np.intp] | None = None) -> Floats:
         """Return log P of each response among rows that are alike, shape (n, d).
 
         Parameters
         ----------
         log_rho : (n, d) log P of each response given the context alone
+        log_rate : (n, d) log P of each response by how often it occurs
         Y : (n, d) codes
         fold : (n,) array, the folds of these rows if they are training rows; None otherwise
         """
         out = np.empty(Y.shape)
-        base_rate = smoothed_base_rate(self.Y, self.n_values)
         present = indicators(self.Y, self.n_values).astype(np.float32)
         kept = _place(self.p, self.Y, self.n_values)
         size = np.square(kept).sum(axis=1)
@@ -98,7 +97,7 @@ class RememberedRows:
             weight -= np.square(place).sum(axis=1)[:, None]
             np.exp(np.minimum(weight, 0.0, out=weight), out=weight)
             agreeing, differing = self._votes(weight, present, Y[rows])
-            prior = PRIOR * rate_of_recorded(Y[rows], base_rate)
+            prior = PRIOR * np.exp(log_rate[rows])
             out[rows] = np.log((agreeing + prior) / (agreeing + DIFFERENT * differing + PRIOR))
 
         starts = range(0, len(Y), ROWS_AT_ONCE)

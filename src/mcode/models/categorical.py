@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mcode._arrays import Floats, Matrix
 from mcode.models.encoding import Codes
-from mcode.models.indicators import Indicators
+from mcode.models.indicators import Indicators, NumberOfValues
 from mcode.models.learners import Conditionals
 from mcode.solvers.fit import Task
 from mcode.solvers.kernels import log_likelihood
@@ -65,17 +65,7 @@ class CategoricalConditionals:
 
     def observed(self, eta: Array, Y: Codes) -> Floats:
         """Return log P of the observed responses from the logits of all columns."""
-        layout, out = Indicators(self.n_values), np.empty(Y.shape)
-        two = np.flatnonzero(np.asarray(self.n_values) == 2)
-        if len(two):
-            binary = np.empty((len(Y), len(two)))
-            codes = np.ascontiguousarray(Y[:, two])
-            log_likelihood(np.ascontiguousarray(eta[:, layout.starts[two]]), codes, binary)
-            out[:, two] = binary
-        for j in np.flatnonzero(np.asarray(self.n_values) > 2):
-            part = eta[:, layout.columns(int(j))]
-            out[:, j] = _log_softmax(part)[np.arange(len(Y)), Y[:, j]]
-        return out
+        return log_proba_of_columns(eta, Y, self.n_values)
 
     def of_values(self, eta: Array, response: int) -> Floats:
         """Return log P of every value of one response from the logits of all columns, shape (n, K)."""
@@ -83,6 +73,30 @@ class CategoricalConditionals:
         if self.n_values[response] > 2:
             return _log_softmax(part)
         return _log_softmax(np.hstack([np.zeros_like(part), part]))
+
+
+def log_proba_of_columns(eta: Array, Y: Codes, n_values: NumberOfValues) -> Floats:
+    """Return log P of the observed responses from the logits of the columns of `indicators`, shape (n, d).
+
+    Examples
+    --------
+    >>> log_proba_of_columns(np.log([[3.0, 1.0, 1.0, 2.0]]), np.array([[1, 2]], dtype=np.uint8), (2, 3)).round(2)
+    array([[-0.29, -0.69]])
+    """
+    out = np.empty(Y.shape)
+    if n_values is None:
+        log_likelihood(eta, Y, out)
+        return out
+    layout, two = Indicators(n_values), np.flatnonzero(np.asarray(n_values) == 2)
+    if len(two):
+        binary = np.empty((len(Y), len(two)))
+        codes = np.ascontiguousarray(Y[:, two])
+        log_likelihood(np.ascontiguousarray(eta[:, layout.starts[two]]), codes, binary)
+        out[:, two] = binary
+    for j in np.flatnonzero(np.asarray(n_values) > 2):
+        part = eta[:, layout.columns(int(j))]
+        out[:, j] = _log_softmax(part)[np.arange(len(Y)), Y[:, j]]
+    return out
 
 
 def _log_softmax(eta: Array) -> Floats:

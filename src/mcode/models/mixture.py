@@ -112,7 +112,7 @@ class MixtureModel(ConditionalModel):
     >>> from mcode.models import BinaryRelevance
     >>> mixture = MixtureModel([BinaryRelevance(), DependentRelevance()]).fit(X, Y)
     >>> mixture.weights_.round(2)  # what sees the other response predicts better
-    array([0.02, 0.98])
+    array([0.01, 0.99])
     """
 
     def __init__(

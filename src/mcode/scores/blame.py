@@ -18,32 +18,33 @@ from mcode.scores.row_features import LOOKED_AT, presence, spread
 from mcode.solvers.kernels import log_likelihood, residual_and_curvature
 from mcode.solvers.threads import run_all
 
-MOST_CELLS = 5_000  # per kind of error
-FEWEST_ROWS = 60
-CELLS_AT_ONCE = 100_000  # ten features of each are in memory together
+MOST_CELLS = 20_000  # per kind of error
+FEWEST_ROWS = 100
+CELLS_AT_ONCE = 100_000  # a dozen features of each are in memory together
+ALSO_IF_PRESENT = ("model", "pairs")  # views that say other things of a present response than of an absent one
 PENALTY = 3.0
 STEPS = 30
 EXACTNESS = 1e-6  # of the loss, relative
 MOST_CALIBRATED = 1_000  # rows, roughly: two numbers need no more
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
 
-Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, 10) and truth (n, d) of the cells of some rows
+Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, k) and truth (n, d) of the cells of some rows
 
 
-def cell_features(panel: Panel, base_rate: Floats) -> Floats:
-    """Return what is known of each cell, shape (n, d, 10).
+def cell_features(panel: Panel) -> Floats:
+    """Return what is known of each cell, shape (n, d, k).
 
     Its log odds of being wrong under each model, whether it is present, and how often the response is.
     """
-    return np.stack(_features_one_by_one(panel, base_rate), axis=2)
+    return np.stack(_features_one_by_one(panel), axis=2)
 
 
-def _features_one_by_one(panel: Panel, base_rate: Floats) -> list[Floats]:
-    codes, rate = presence(panel, base_rate)
+def _features_one_by_one(panel: Panel) -> list[Floats]:
+    codes, base = presence(panel)
     present = codes.astype(np.float64)
-    odds = [log_odds_against(panel.views[view], panel.n_values) for view in LOOKED_AT]
-    base = np.broadcast_to(np.log(rate) - np.log1p(-rate), present.shape)
-    return [*odds, present, base, present * odds[0], present * base]
+    odds = {view: log_odds_against(panel.views[view], panel.n_values) for view in LOOKED_AT}
+    if_present = [present * part for part in (base, *(odds[view] for view in ALSO_IF_PRESENT))]
+    return [*odds.values(), present, base, *if_present]
 
 
 def sample_rows(n: int, d: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -63,16 +64,20 @@ class Blame:
     calibration: Floats  # a, b
 
     @classmethod
-    def fit(cls, cells: Sequence[Cells]) -> Blame:
-        """Learn from sampled cells of rows with each kind of error, all kinds alike."""
+    def fit(cls, cells: Sequence[Cells], shares: Floats) -> Blame:
+        """Learn from sampled cells of rows with each kind of error.
+
+        A kind counts by its share for each response that it makes wrong: where many are, any of them may be named.
+        """
         features = np.concatenate([F for F, _ in cells])
         wrong = np.concatenate([truth for _, truth in cells])
-        share = np.concatenate([np.full(len(truth), 1.0 / len(truth)) for _, truth in cells])
+        weights = [share / truth.sum() for (_, truth), share in zip(cells, shares, strict=True)]
+        share = np.repeat(weights, [len(truth) for _, truth in cells])
         share *= len(wrong) / share.sum()
         w = fit_competition(features, wrong, share)
         return cls(w, _fit_calibration(_log_odds_of_being_the_one(features @ w), wrong, share))
 
-    def probability(self, panel: Panel, base_rate: Floats) -> Floats:
+    def probability(self, panel: Panel) -> Floats:
         """Return the probability of each cell, shape (n, d)."""
         out = np.empty(panel.Y.shape)
         at_once = max(1, CELLS_AT_ONCE // panel.Y.shape[1])
@@ -80,7 +85,7 @@ class Blame:
 
         def read(rows: slice) -> None:
             values = np.zeros_like(out[rows])
-            for weight, feature in zip(self.w, _features_one_by_one(panel[rows], base_rate), strict=True):
+            for weight, feature in zip(self.w, _features_one_by_one(panel[rows]), strict=True):
                 values += weight * feature
             eta = a + b * _log_odds_of_being_the_one(values)
             log_likelihood(eta, np.ones_like(eta), out[rows])

@@ -16,7 +16,6 @@ from mcode._arrays import Floats
 from mcode._progress import advance
 from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Swap, corrupted_by, log_sum_exp
 from mcode.errors import InputError
-from mcode.models.base_rate import smoothed_base_rate
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, cell_features, sample_rows
@@ -74,7 +73,7 @@ class LearnedScore(BaseEstimator):
         Scores of the rows it was fitted on, each by contrasts that were fitted without that row.
     """
 
-    needs = ("br", "chain", "others", "alike")
+    needs = ("br", "chain", "others", "alike", "pairs", "rate", "prototypes")
 
     def __init__(
         self,
@@ -110,17 +109,16 @@ class LearnedScore(BaseEstimator):
         n = len(panel.Y)
         if fold_of_row is None:
             fold_of_row = rng.permutation(n) % min(5, n)
-        self.base_rate_ = smoothed_base_rate(panel.Y, panel.n_values)
         rows = np.sort(rng.permutation(n)[: self.max_rows])
-        clean = row_features(panel, self.base_rate_)
+        clean = row_features(panel)
         corrupted, cells, possible = [], [], []
         for together in _read_together(_copies_of_each(kinds, panel, rows, rng)):
             advance("learn what errors look like", together[0].kind, len(kinds))
             seen = reread(np.concatenate([c.Y for c in together]), np.concatenate([c.rows for c in together]))
-            features, first = row_features(seen, self.base_rate_), 0
+            features, first = row_features(seen), 0
             for c in together:
                 corrupted.append((features[first : first + len(c.rows)], c.rows))
-                cells.append((cell_features(seen[first + c.looked_at], self.base_rate_), c.wrong))
+                cells.append((cell_features(seen[first + c.looked_at]), c.wrong))
                 possible.append(c.kind)
                 first += len(c.rows)
         if not possible:
@@ -128,7 +126,7 @@ class LearnedScore(BaseEstimator):
         self.kinds_ = [kinds[h] for h in possible]
         self.shares_ = shares[possible] / shares[possible].sum()
         self.contrast_ = _Contrast.fit(clean[rows], rows, corrupted, fold_of_row, self.penalty)
-        self.blame_ = Blame.fit(cells)
+        self.blame_ = Blame.fit(cells, self.shares_)
         self.training_score_ = self._combine(self.contrast_.own_log_ratios(clean, fold_of_row))
         made_wrong = [self._combine(self.contrast_.own_log_ratios(F, fold_of_row[at])) for F, at in corrupted]
         self.contamination_ = largest_share(self.training_score_, made_wrong, self.shares_)
@@ -142,7 +140,7 @@ class LearnedScore(BaseEstimator):
     def outlier_score(self, panel: Panel) -> Floats:
         """Return the log likelihood ratio of each row."""
         check_is_fitted(self, "contrast_")
-        return self._combine(self.contrast_.log_ratios(row_features(panel, self.base_rate_)))
+        return self._combine(self.contrast_.log_ratios(row_features(panel)))
 
     def own_outlier_score(self, panel: Panel, fold_of_row: NDArray[np.intp]) -> Floats:
         """Return the scores of fitted rows with other responses, each by contrasts that were fitted without its fold.
@@ -153,7 +151,7 @@ class LearnedScore(BaseEstimator):
         fold_of_row : (n,) array, the fold of each
         """
         check_is_fitted(self, "contrast_")
-        return self._combine(self.contrast_.own_log_ratios(row_features(panel, self.base_rate_), fold_of_row))
+        return self._combine(self.contrast_.own_log_ratios(row_features(panel), fold_of_row))
 
     def log_likelihood_ratio(self, panel: Panel) -> Floats:
         """Return the log likelihood ratio of "an error happened" against a right row."""
@@ -172,7 +170,7 @@ class LearnedScore(BaseEstimator):
     def response_blame(self, panel: Panel) -> Floats:
         """Return P(response j is wrong | an error happened in the row), shape (n, d)."""
         check_is_fitted(self, "blame_")
-        return self.blame_.probability(panel, self.base_rate_)
+        return self.blame_.probability(panel)
 
     def _combine(self, log_ratios: Floats) -> Floats:
         return log_sum_exp(log_ratios + np.log(self.shares_))

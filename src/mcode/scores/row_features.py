@@ -10,12 +10,12 @@ from numba import njit
 
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against
-from mcode.models.base_rate import rate_of_recorded
 from mcode.models.encoding import Codes
 from mcode.models.panel import Panel
 from mcode.solvers.threads import run_all
 
-LOOKED_AT = ("model", "chain", "br", "others", "mutual", "alike")
+LOOKED_AT = ("model", "chain", "br", "others", "mutual", "alike", "pairs", "prototypes")
+RATE = "rate"  # how often each response occurs, which all of them are compared with
 JOINED = "context and responses"  # made of two of these: `_join`
 PER_VIEW = (
     "sum of -log rho",
@@ -52,26 +52,18 @@ FARTHEST = 27.0  # log odds, as far as a single view goes
 SMALLEST_SPREAD = 1e-5  # log rho comes from single-precision logits
 
 
-def row_features(panel: Panel, base_rate: Floats) -> Floats:
-    """Return the features of each row, shape (n, len(NAMES)).
-
-    Parameters
-    ----------
-    panel : Panel with the views of LOOKED_AT
-    base_rate : what `smoothed_base_rate` returned for the reference rows
-    """
-    present, base = presence(panel, base_rate)
+def row_features(panel: Panel) -> Floats:
+    """Return the features of each row of a panel with the views of LOOKED_AT and RATE, shape (n, len(NAMES))."""
+    present, base = presence(panel)
     n = len(panel.Y)
     out = np.empty((n, len(NAMES)))
     width = len(PER_VIEW)
-    base_log_odds = np.atleast_2d(np.log(base) - np.log1p(-base))
 
     def summarise(start: int, v: int, view: str) -> None:
         rows = slice(start, start + ROWS_AT_ONCE)
         if view == JOINED:
             log_rho = np.empty((len(present[rows]), present.shape[1]))
-            there = base_log_odds if len(base_log_odds) == 1 else base_log_odds[rows]
-            _join(panel.views["br"][rows], panel.views["mutual"][rows], present[rows], there, log_rho)
+            _join(panel.views["br"][rows], panel.views["mutual"][rows], panel.views[RATE][rows], log_rho)
         else:
             log_rho = panel.views[view][rows]
         _summarise(log_rho, present[rows], out[rows, v * width : (v + 1) * width])
@@ -85,45 +77,33 @@ def row_features(panel: Panel, base_rate: Floats) -> Floats:
     return out
 
 
-def presence(panel: Panel, base_rate: Floats) -> tuple[Codes, Floats]:
-    """Return which responses are present, (n, d), and how often each is, (d,).
+def presence(panel: Panel) -> tuple[Codes, Floats]:
+    """Return which responses are present, and the log odds of how often each is among the training rows, both (n, d).
 
-    A response with several values is always present, and as often as its recorded value occurs: rates are (n, d) then.
+    A response with several values is always present, and as often as its recorded value occurs.
     """
-    if panel.n_values is None:
-        return panel.Y, base_rate
-    several = np.asarray(panel.n_values) > 2
-    recorded = rate_of_recorded(panel.Y, base_rate)
-    return np.where(several, 1, panel.Y).astype(np.uint8), np.where(several, recorded, base_rate[1])
+    several = np.zeros(panel.Y.shape[1], bool) if panel.n_values is None else np.asarray(panel.n_values) > 2
+    present = np.where(several, 1, panel.Y).astype(np.uint8)
+    against = log_odds_against(panel.views[RATE])
+    return present, np.where(present == 1, -against, against)
 
 
-def _overall(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
-    present = codes.astype(np.float64)
-    if base_rate.ndim == 1:
-        surprise = present @ -np.log(base_rate) + (1.0 - present) @ -np.log1p(-base_rate)
-    else:
-        surprise = -np.where(codes == 1, np.log(base_rate), np.log1p(-base_rate)).sum(axis=1)
-    return np.column_stack(
-        [
-            surprise,
-            present.sum(axis=1),
-            (present * -np.log(base_rate)).max(axis=1),
-        ]
-    )
+def _overall(panel: Panel, codes: Codes, base: Floats) -> Floats:
+    log_rate = panel.views[RATE]
+    return np.column_stack([-log_rate.sum(axis=1), codes.sum(axis=1), -(codes * log_rate).min(axis=1)])
 
 
-def _most_suspicious(panel: Panel, codes: Codes, base_rate: Floats) -> Floats:
+def _most_suspicious(panel: Panel, codes: Codes, base: Floats) -> Floats:
     """Return what is known of the response that the detector's own model believes least."""
     cell = np.arange(len(panel.Y)), panel.views["model"].argmin(axis=1)
     present = codes[cell].astype(np.float64)
     many = None if panel.n_values is None else np.asarray(panel.n_values)[cell[1]]
     log_odds = {name: log_odds_against(panel.views[name][cell], many) for name in ("model", "chain", "br")}
-    base = (np.log(base_rate) - np.log1p(-base_rate))[cell[1] if base_rate.ndim == 1 else cell]
     return np.column_stack(
         [
             present,
-            base,
-            present * base,
+            base[cell],
+            present * base[cell],
             log_odds["chain"],
             log_odds["br"],
             present * log_odds["model"],
@@ -145,7 +125,7 @@ def spread(F: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _join(br: Any, mutual: Any, present: Any, base_log_odds: Any, out: Any) -> None:
+def _join(br: Any, mutual: Any, rate: Any, out: Any) -> None:
     """Write log rho by the context and by the other responses, as if these were independent given the response.
 
     Then the odds multiply, and those of the base rate, which are in both, count once:
@@ -153,10 +133,8 @@ def _join(br: Any, mutual: Any, present: Any, base_log_odds: Any, out: Any) -> N
     how much each of many parts says; here two numbers meet that are both known well.
     """
     for i in range(out.shape[0]):
-        base = base_log_odds[i if base_log_odds.shape[0] > 1 else 0]
         for j in range(out.shape[1]):
-            against = np.log(np.expm1(-br[i, j]) * np.expm1(-mutual[i, j]) + 1e-300)
-            against += base[j] if present[i, j] else -base[j]
+            against = np.log(np.expm1(-br[i, j]) * np.expm1(-mutual[i, j]) / np.expm1(-rate[i, j]) + 1e-300)
             out[i, j] = -np.log1p(np.exp(min(max(against, -FARTHEST), FARTHEST)))
 
 

@@ -21,12 +21,14 @@ from mcode.models.indicators import NumberOfValues
 from mcode.models.learners import Conditionals, CrossFit, Learner
 from mcode.models.missing import fill, has_missing
 from mcode.models.mutual import mutual_log_proba
+from mcode.models.pairs import PairLifts
 from mcode.models.panel import Panel
+from mcode.models.prototypes import Prototypes
 
 # No table of data supports a probability below this; and log(0) would be -infinity.
 LOG_SMALLEST = float(np.log(1e-12))
 LOG_LARGEST = float(np.log1p(-1e-12))
-WITHOUT_CONTEXT = ("prior", "others")
+WITHOUT_CONTEXT = ("prior", "others", "pairs", "rate")
 ALIKE = "alike"  # asks no model of its own, but some training rows as binary relevance sees them
 
 
@@ -104,7 +106,7 @@ class RhoSpace:
         if "others" in views:
             views["mutual"] = mutual_log_proba(_fitted(self.models["others"]), filled, views["others"], known)
         if self.remembered is not None:
-            views[ALIKE] = self.remembered.log_proba(views["br"], filled)
+            views[ALIKE] = self.remembered.log_proba(views["br"], views["rate"], filled)
         return _panel(filled, known, views, self.n_values)
 
     def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
@@ -115,7 +117,7 @@ class RhoSpace:
         if "others" in views:
             views["mutual"] = self._mutual_out_of_fold(filled, views["others"], known, rows)
         if self.remembered is not None:
-            views[ALIKE] = self.remembered.log_proba(views["br"], filled, self.cross["br"].fold_of(rows))
+            views[ALIKE] = self.remembered.log_proba(views["br"], views["rate"], filled, self.cross["br"].fold_of(rows))
         return _panel(filled, known, views, self.n_values)
 
     def _mutual_out_of_fold(
@@ -158,6 +160,12 @@ def companion(name: str, learner: Learner) -> ConditionalModel:
     """Return the model of a companion by its name."""
     if name == "br":
         return BinaryRelevance(learner)
+    if name == "pairs":
+        return DependentRelevance(PairLifts())
+    if name == "rate":
+        return BinaryRelevance(PairLifts())
+    if name == "prototypes":
+        return BinaryRelevance(Prototypes())
     return DependentRelevance(learner) if name == "others" else ClassifierChain(learner=learner)
 
 
