@@ -5,13 +5,17 @@ from hypothesis import strategies as st
 
 from mcode.models import alike
 from mcode.models.alike import PRIOR, RememberedRows, rows_to_remember
-from mcode.models.base_rate import smoothed_base_rate
+from mcode.models.base_rate import rate_of_recorded, smoothed_base_rate
 
 
 def rows(n, d, seed, n_values=None):
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2 if n_values is None else np.array(n_values), (n, d)).astype(np.uint8)
     return np.log(rng.uniform(0.01, 0.99, (n, d))), Y
+
+
+def log_rate(Y, kept_Y, n_values=None):
+    return np.log(rate_of_recorded(Y, smoothed_base_rate(kept_Y, n_values)))
 
 
 def by_hand(log_rho, Y, kept_log_rho, kept_Y, fold=None, kept_fold=None, n_values=None):
@@ -46,14 +50,14 @@ def by_hand(log_rho, Y, kept_log_rho, kept_Y, fold=None, kept_fold=None, n_value
 def test_a_response_is_as_probable_as_it_is_frequent_among_rows_that_are_alike(seed, n, kept, d):
     log_rho, Y = rows(n, d, seed)
     others = rows(kept, d, seed + 1)
-    found = RememberedRows.of(*others).log_proba(log_rho, Y)
+    found = RememberedRows.of(*others).log_proba(log_rho, log_rate(Y, others[1]), Y)
     np.testing.assert_allclose(found, by_hand(log_rho, Y, *others), atol=1e-5)
 
 
 def test_rows_of_the_own_fold_do_not_count():
     log_rho, Y = rows(20, 4, 0)
     fold = np.arange(20) % 3
-    found = RememberedRows.of(log_rho, Y, fold).log_proba(log_rho, Y, fold)
+    found = RememberedRows.of(log_rho, Y, fold).log_proba(log_rho, log_rate(Y, Y), Y, fold)
     np.testing.assert_allclose(found, by_hand(log_rho, Y, log_rho, Y, fold, fold), atol=1e-5)
 
 
@@ -61,28 +65,31 @@ def test_responses_with_several_values_are_compared_value_by_value():
     n_values = (3, 2, 4)
     log_rho, Y = rows(9, 3, 1, n_values)
     others = rows(15, 3, 2, n_values)
-    found = RememberedRows.of(*others, None, n_values).log_proba(log_rho, Y)
+    found = RememberedRows.of(*others, None, n_values).log_proba(log_rho, log_rate(Y, others[1], n_values), Y)
     np.testing.assert_allclose(found, by_hand(log_rho, Y, *others, n_values=n_values), atol=1e-5)
 
 
 def test_the_order_of_rows_and_of_responses_does_not_matter():
     log_rho, Y = rows(50, 6, 0)
     kept_log_rho, kept_Y = rows(200, 6, 1)
-    found = RememberedRows.of(kept_log_rho, kept_Y).log_proba(log_rho, Y)
+    rate = log_rate(Y, kept_Y)
+    found = RememberedRows.of(kept_log_rho, kept_Y).log_proba(log_rho, rate, Y)
     back, columns = np.arange(200)[::-1], np.array([3, 1, 5, 0, 2, 4])
     kept = RememberedRows.of(kept_log_rho[back][:, columns], kept_Y[back][:, columns])
-    np.testing.assert_allclose(kept.log_proba(log_rho[:, columns], Y[:, columns]), found[:, columns], atol=1e-5)
+    again = kept.log_proba(log_rho[:, columns], rate[:, columns], Y[:, columns])
+    np.testing.assert_allclose(again, found[:, columns], atol=1e-5)
 
 
 def test_rows_alone_are_as_in_a_batch_and_the_input_is_untouched(monkeypatch):
     log_rho, Y = rows(40, 5, 0)
     before = log_rho.copy(), Y.copy()
     kept = RememberedRows.of(*rows(100, 5, 1))
-    whole = kept.log_proba(log_rho, Y)
-    alone = np.vstack([kept.log_proba(log_rho[[i]], Y[[i]]) for i in range(40)])
+    rate = log_rate(Y, kept.Y)
+    whole = kept.log_proba(log_rho, rate, Y)
+    alone = np.vstack([kept.log_proba(log_rho[[i]], rate[[i]], Y[[i]]) for i in range(40)])
     np.testing.assert_allclose(alone, whole, atol=1e-5)
     monkeypatch.setattr(alike, "ROWS_AT_ONCE", 7)
-    np.testing.assert_allclose(kept.log_proba(log_rho, Y), whole, atol=1e-5)
+    np.testing.assert_allclose(kept.log_proba(log_rho, rate, Y), whole, atol=1e-5)
     np.testing.assert_array_equal(log_rho, before[0])
     np.testing.assert_array_equal(Y, before[1])
 
@@ -95,8 +102,8 @@ def test_it_sees_responses_of_which_an_even_number_is_always_present():
     wrong = Y.copy()
     wrong[:, 1] ^= 1
     kept = RememberedRows.of(unknown, Y)
-    assert np.exp(kept.log_proba(unknown, Y)).min() > 0.58
-    assert np.exp(kept.log_proba(unknown, wrong)).max() < 0.42
+    assert np.exp(kept.log_proba(unknown, unknown, Y)).min() > 0.58
+    assert np.exp(kept.log_proba(unknown, unknown, wrong)).max() < 0.42
 
 
 def test_where_no_row_is_alike_the_base_rate_decides():
@@ -105,7 +112,7 @@ def test_where_no_row_is_alike_the_base_rate_decides():
     kept_Y[:10, 0] = 1
     kept = RememberedRows.of(np.log(np.full(kept_Y.shape, 0.999)), kept_Y)
     Y = np.ones((1, d), np.uint8)
-    found = np.exp(kept.log_proba(np.log(np.full(Y.shape, 0.999)), Y))
+    found = np.exp(kept.log_proba(np.log(np.full(Y.shape, 0.999)), log_rate(Y, kept_Y), Y))
     np.testing.assert_allclose(found[0], smoothed_base_rate(kept_Y), rtol=1e-4)
 
 

@@ -5,7 +5,7 @@ from mcode.models import parents as see
 from mcode.models.folds import stratified_folds
 from mcode.solvers import objective
 from mcode.solvers.fit import Task
-from mcode.solvers.search import GRID, Fold, fit_folds, search
+from mcode.solvers.search import GRID, WEAK, Fold, Walk, fit_folds, search
 from oracles import fit_label_by_label, held_out_losses, log_likelihoods, stacked
 from solver_tasks import TIGHT, expected_of, make_task
 from tables import dependent_table, sparse_table
@@ -94,3 +94,48 @@ def test_a_column_that_nothing_explains_costs_no_more_than_others(monkeypatch):
     assert len(looked) < 5 * 12
     base = np.log(Y[:, 0].mean()) - np.log1p(-Y[:, 0].mean())
     assert all(abs(fold.coefficients()[-1, 0] - base) < 0.05 for fold in folds)
+
+
+def test_the_losses_of_a_fold_have_no_say_in_the_penalty_of_its_own_model():
+    rng = np.random.default_rng(0)
+    chosen = []
+    for own_loss in (0.0, 10.0 * rng.random((len(GRID), 6))):
+        walk = Walk(6, [Coefficients()] * 3, np.array([2, 3, 50, 60, 70, 80.0]))
+        walk.loss = np.random.default_rng(1).random((len(GRID), 3, 6))
+        walk.loss[:, 1] += own_loss
+        walk.settle_on_own()
+        chosen.append(walk.best_without)
+    np.testing.assert_array_equal(chosen[0][1], chosen[1][1])
+    assert (chosen[0][[0, 2]] != chosen[1][[0, 2]]).any()  # the other folds do listen to it
+
+
+class Coefficients:
+    """All that a walk knows of a fold."""
+
+    W = np.zeros((1, 6))
+
+
+def test_the_penalty_of_a_fold_is_the_best_for_the_others():
+    X, Y = dependent_table(n=300, d=4)
+    folds = stratified_folds(Y, 3, np.random.default_rng(0))
+    found = search(make_task(X, Y, "br"), folds, np.float64)
+    strong = GRID >= WEAK  # steps to weaker ones have to gain more than luck may
+    for f in range(3):
+        others = found.loss[:, np.arange(3) != f].sum(axis=1)
+        for j in range(4):
+            chosen = np.flatnonzero(found.fold_penalty[f, j] == GRID)[0]
+            assert others[chosen, j] <= np.nanmin(others[strong, j]) * (1 + 1e-9) or not strong[chosen]
+
+
+def test_responses_that_few_rows_have_choose_their_penalty_together():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 10)).astype(np.float32)
+    Y = (rng.random((200, 12)) < 0.3).astype(np.uint8)
+    for j in range(8):  # from one to four ones
+        Y[:, j] = 0
+        Y[rng.choice(200, j // 2 + 1, replace=False), j] = 1
+    folds = stratified_folds(Y, 5, np.random.default_rng(0))
+    found = search(make_task(X, Y, "br"), folds)
+    assert len(np.unique(found.penalty[:8])) == 1
+    assert found.penalty[0] >= 1.0  # nothing explains them; alone, a single one asks for no penalty at all
+    assert all(len(np.unique(row[:8])) == 1 for row in found.fold_penalty)

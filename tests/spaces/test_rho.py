@@ -10,6 +10,7 @@ from oracles import all_vectors, both_directions
 from tables import dependent_table
 
 ALL = ("br", "chain", "prior", "others")
+LEARNED_BY_NOBODY = ("pairs", "rate", "prototypes")  # counted or averaged: no penalty, no learner of the user's
 
 
 def test_rho_is_never_0_and_never_1():
@@ -65,6 +66,9 @@ def test_companions_take_over_the_penalties_found_for_the_model():
         np.testing.assert_array_equal(space.models[name].conditionals_.penalty, found)
         scaled = space.models[name].conditionals_.scaling.mean is not None
         assert scaled == (name not in ("prior", "others")) or space.models[name].conditionals_.scaling.mean.size == 0
+    for f, fold in enumerate(space.cross["model"].folds):
+        for name in ALL:
+            np.testing.assert_array_equal(space.cross[name].folds[f].penalty, fold.penalty)
 
 
 def test_companions_of_any_classifier_use_that_classifier():
@@ -79,11 +83,12 @@ def test_companions_of_any_classifier_use_that_classifier():
 def test_out_of_fold_rows_are_read_by_models_that_never_saw_them():
     X, Y = dependent_table(n=150)
     folds = stratified_folds(Y, 3, np.random.default_rng(0))
-    space = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ALL).fit(X, Y, folds, final=False)
+    companions = (*ALL, *LEARNED_BY_NOBODY)
+    space = RhoSpace(DependentRelevance(BatchLogistic(1.0)), companions).fit(X, Y, folds, final=False)
     panel = space.out_of_fold(X, Y)
     for f in range(3):
         mine, rest = folds == f, folds != f
-        alone = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ALL).fit(X[rest], Y[rest], None, final=True)
+        alone = RhoSpace(DependentRelevance(BatchLogistic(1.0)), companions).fit(X[rest], Y[rest], None, final=True)
         for name, log_rho in alone.panel(X[mine], Y[mine]).views.items():
             np.testing.assert_allclose(np.exp(panel.views[name][mine]), np.exp(log_rho), atol=5e-3)
 
@@ -103,13 +108,15 @@ def test_some_rows_can_be_read_again_with_other_responses():
 def test_rows_that_are_alike_are_remembered_where_a_score_asks_for_them():
     X, Y = dependent_table(n=150)
     folds = stratified_folds(Y, 3, np.random.default_rng(0))
-    space = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br", "alike")).fit(X, Y, folds, final=True)
+    space = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br", "rate", "alike")).fit(X, Y, folds, final=True)
     own = space.out_of_fold(X, Y)
     kept = RememberedRows.of(own.views["br"], Y, folds)
-    np.testing.assert_allclose(own.views["alike"], kept.log_proba(own.views["br"], Y, folds), atol=1e-5)
+    np.testing.assert_allclose(
+        own.views["alike"], kept.log_proba(own.views["br"], own.views["rate"], Y, folds), atol=1e-5
+    )
     new_X, new_Y = dependent_table(n=20, seed=1)
     new = space.panel(new_X, new_Y)
-    np.testing.assert_allclose(new.views["alike"], kept.log_proba(new.views["br"], new_Y), atol=1e-5)
+    np.testing.assert_allclose(new.views["alike"], kept.log_proba(new.views["br"], new.views["rate"], new_Y), atol=1e-5)
     without = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br",)).fit(X, Y, folds, final=True)
     assert without.remembered is None
     assert set(without.panel(new_X, new_Y).views) == {"model", "br"}

@@ -18,7 +18,7 @@ from mcode.errors import ParameterError
 from mcode.models.conditional import ConditionalModel
 from mcode.models.learners import CrossFit
 from mcode.models.logistic import SEARCHED_TOLERANCE, BatchLogistic
-from mcode.spaces.rho import WITHOUT_CONTEXT, RhoSpace, companion, models_among
+from mcode.spaces.rho import COUNTED, WITHOUT_CONTEXT, RhoSpace, companion, context_of, models_among
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def fit_space(
     ----------
     cast : Cast
     model : ConditionalModel whose learner is BatchLogistic
-    companions : names of what a score wants to see beside it; rows that are alike are those of the sample
+    companions : names of what a score wants to see beside it; rows that are alike are those of the sample, and what is
+        counted and averaged is so in the sample
     folds, final : whether the models of the folds, and those of all rows, are wanted
     only : fold whose model stands for the one of all rows, or None
     """
@@ -74,6 +75,9 @@ def fit_space(
     for done, name in enumerate(models):
         advance("fit the models", done, len(models))
         one = clone(model) if name == "model" else _companion(name, model, main)
+        if name in COUNTED:
+            _fit_on_sample(space, name, one, cast, folds=folds, final=final, only=only)
+            continue
         learner = _learner(one)
         describe(one, cast)
         fitted = fit_logistic(
@@ -96,6 +100,23 @@ def fit_space(
             space.cross[name] = CrossFit(cast.fold_of_row, fitted.folds)
     advance("fit the models", len(models), len(models))
     return space.remember_rows(cast.rows.X, cast.rows.Y)
+
+
+def _fit_on_sample(
+    space: RhoSpace, name: str, model: ConditionalModel, cast: Cast, *, folds: bool, final: bool, only: int | None
+) -> None:
+    """Fit what counts and averages: of a long table a sample says as much as all rows."""
+    X, Y = context_of(name, cast.rows.X), cast.rows.Y
+    if folds or only is not None:
+        cross = model.cross_fit(X, Y, cast.fold_of_row, final=final)
+        if only is None:
+            space.cross[name] = cross
+        else:
+            model.conditionals_ = cross.folds[only]
+    else:
+        model.fit(X, Y)
+    space.models[name] = model
+    describe(model, cast)
 
 
 def describe(model: ConditionalModel, cast: Cast) -> None:

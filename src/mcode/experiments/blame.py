@@ -27,7 +27,7 @@ def blame_results(folder: Path) -> Results:
 def run_blame(tables: Sequence[Table], seed: int, folder: Path, *, redo: bool = False) -> Results:
     """Measure, for each data set and kind of single error, how often the wrong response is named first.
 
-    A detector is fitted on one half of the rows; rows of the other half get one error each. Then the halves change places.
+    A detector is fitted on one half of the rows; rows of the other half get one error each; then the halves swap.
     """
     results = blame_results(folder)
     for done, table in enumerate(tables):

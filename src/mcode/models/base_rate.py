@@ -6,7 +6,7 @@ import numpy as np
 
 from mcode._arrays import Floats
 from mcode.models.encoding import Codes
-from mcode.models.indicators import NumberOfValues
+from mcode.models.indicators import Indicators, NumberOfValues
 
 
 def smoothed_base_rate(Y: Codes, n_values: NumberOfValues = None) -> Floats:
@@ -37,3 +37,22 @@ def rate_of_recorded(Y: Codes, base_rate: Floats) -> Floats:
     if base_rate.ndim == 1:
         return np.where(Y == 1, base_rate, 1.0 - base_rate)
     return np.asarray(base_rate[Y, np.arange(Y.shape[1])])
+
+
+def logits_of_rates(count: Floats, rows: Floats | float, n_values: NumberOfValues) -> Floats:
+    """Return logits of the columns of `indicators` by which each response is as probable as it is frequent, shape (c,).
+
+    Parameters
+    ----------
+    count : (c,) array, how many rows have each column
+    rows : how many rows there are, or for how many each column is known
+    n_values : how many values each response has; None where all have two
+
+    Examples
+    --------
+    >>> logits_of_rates(np.array([1.0]), 3, None).round(3)  # (1 + 1/2) / (3 + 1) against the rest
+    array([-0.511])
+    """
+    many = np.full(len(count), 2) if n_values is None else np.repeat(n_values, np.diff(Indicators(n_values).starts))
+    rate = (count + 1.0 / many) / (np.asarray(rows) + 1.0)
+    return np.where(many == 2, np.log(rate) - np.log1p(-rate), np.log(rate))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from mcode._arrays import Floats, Matrix
+from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import CategoricalConditionals
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
@@ -52,11 +53,12 @@ class PairLifts(BaseEstimator):
         """Count in all rows, of each pair in those where both are known."""
         columns = Indicators((2,) * Y.shape[1] if n_values is None else n_values)
         there = None if known is None else known[:, columns.response]
-        log_rate, every = _rates_and_lifts(indicators(Y, n_values), there)
+        together, both, of_each = _counts(indicators(Y, n_values), there)
+        rate, every = logits_of_rates(np.diag(together), np.diag(both), n_values), _lifts(together, both, of_each)
         lifts = every * parents.T[columns.response][:, columns.response] if parents.any() else None
-        nothing = np.zeros((X.shape[1], len(log_rate)), np.float32)
+        nothing = np.zeros((X.shape[1], len(rate)), np.float32)
         without = np.zeros(Y.shape[1])
-        linear = LinearConditionals(nothing, lifts, log_rate, Scaling(), without)
+        linear = LinearConditionals(nothing, lifts, rate, Scaling(), without)
         return linear if n_values is None else CategoricalConditionals(linear, n_values, without)
 
     def cross_fit(
@@ -76,13 +78,11 @@ class PairLifts(BaseEstimator):
         return CrossFit(fold_of_row, folds), whole
 
 
-def _rates_and_lifts(present: Codes, known: NDArray[np.bool_] | None) -> tuple[Floats, Floats]:
-    """Return the log odds of each column's rate, (c,), and L of each two columns, (c, c)."""
-    together, both, of_each = _counts(present, known)
-    rate = (np.diag(together) + 0.5) / (np.diag(both) + 1.0)
+def _lifts(together: Floats, both: Floats, of_each: Floats) -> Floats:
+    """Return L of each two columns."""
     by_chance = of_each * of_each.T / np.maximum(both, 1.0)
     lift = np.divide(together, by_chance, out=np.ones_like(together), where=by_chance > 0.0)
-    return np.log(rate) - np.log1p(-rate), np.log((lift + 1.0) / 2.0)
+    return np.log((lift + 1.0) / 2.0)
 
 
 def _counts(present: Codes, known: NDArray[np.bool_] | None) -> tuple[Floats, Floats, Floats]:

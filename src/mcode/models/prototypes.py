@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import normalize
 
 from mcode._arrays import Floats, Matrix
+from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import log_proba_of_columns
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
@@ -40,19 +41,19 @@ class PrototypeConditionals:
 
     Attributes
     ----------
-    log_rate : (c,) array: log odds of how often each column of `indicators` is there
+    rate : (c,) array: logits of how often each column of `indicators` is there
     prototypes : (m, c + 1) array: the mean context of the rows with each column, and that of all rows, last; None where
         contexts are dense
     n_values : tuple of int, how many values each response has; None where all have two
     """
 
-    log_rate: Floats
+    rate: Floats
     prototypes: Singles | None
     n_values: NumberOfValues = None
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
         """Return log P(y_j | x) of what was observed, shape (n, d)."""
-        log_odds = np.tile(self.log_rate, (len(Y), 1))
+        log_odds = np.tile(self.rate, (len(Y), 1))
         if self.prototypes is not None:
             alike = np.asarray(abs(X) @ self.prototypes.astype(X.dtype), dtype=np.float64) + NEVER
             log_odds += np.log(alike[:, :-1] / alike[:, -1:])
@@ -84,10 +85,8 @@ class Prototypes(BaseEstimator):
         present = indicators(Y, n_values)
         if known is not None:
             present = present * (known if n_values is None else known[:, Indicators(n_values).response])
-        count = present.sum(axis=0, dtype=np.float64)
-        rate = (count + 0.5) / (len(Y) + 1.0)
-        log_rate = np.log(rate) - np.log1p(-rate)
-        return PrototypeConditionals(log_rate, _prototypes(X, present) if sp.issparse(X) else None, n_values)
+        rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), len(Y), n_values)
+        return PrototypeConditionals(rate, _prototypes(X, present) if sp.issparse(X) else None, n_values)
 
     def cross_fit(
         self,

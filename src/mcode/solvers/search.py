@@ -3,9 +3,9 @@
 A walk takes each column along a grid of penalties, warm-started, while the loss on the held-out rows falls. What it
 computed on the way, the coefficients of every fold, is what a cross-fitted audit needs: nothing is fitted twice.
 
-Nothing that judges a row shall have seen it, not even through the penalty: a wrong response is badly predicted where it
-is held out, asks for a stronger penalty, and would so make itself look less wrong. So the penalty of a fold's model is
-chosen on the losses of the other folds.
+How well a row is predicted has no say in the penalty of the model that judges it: a wrong response is badly predicted
+where it is held out, asks for a stronger penalty, and would so make itself look less wrong. So the penalty of a fold's
+model is chosen on the losses of the other folds.
 """
 
 from __future__ import annotations

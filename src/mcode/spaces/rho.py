@@ -29,6 +29,7 @@ from mcode.models.prototypes import Prototypes
 LOG_SMALLEST = float(np.log(1e-12))
 LOG_LARGEST = float(np.log1p(-1e-12))
 WITHOUT_CONTEXT = ("prior", "others", "pairs", "rate")
+COUNTED = ("pairs", "rate", "prototypes")  # no regressions: they take no time, and no penalty of the model's
 ALIKE = "alike"  # asks no model of its own, but some training rows as binary relevance sees them
 
 
@@ -46,9 +47,10 @@ def floored(log_rho: Floats) -> Floats:
 class RhoSpace:
     """The transformation by one conditional model, and by companions of it where a score asks for them.
 
-    Companions ("br", "chain", "prior", "others": see `mcode.models.panel.Panel`) take over the penalties that were
-    found for the model itself, so they cost one fit each and no search. "alike" remembers some training rows instead
-    (`mcode.models.alike`) and needs "br". `n_values` is how many values each response has, None where all have two.
+    Companions (see `mcode.models.panel.Panel`) take over the penalties that were found for the model itself, so they
+    cost one fit each and no search, or only count and average (COUNTED). "alike" remembers some training rows instead
+    (`mcode.models.alike`) and needs "br" and "rate". `n_values` is how many values each response has, None where all
+    have two.
     """
 
     n_values: NumberOfValues = None
@@ -87,7 +89,7 @@ class RhoSpace:
         return self
 
     def _fit_one(self, name: str, X: Matrix, Y: Codes, fold_of_row: NDArray[np.intp] | None, final: bool) -> None:
-        context = _context(name, X)
+        context = context_of(name, X)
         if fold_of_row is None:
             self.models[name].fit(context, Y, n_values=self.n_values)
         else:
@@ -102,7 +104,7 @@ class RhoSpace:
         """Look at any rows through the models fitted on all training rows."""
         filled = fill(_fitted(self.models["model"]), X, Y)
         known = None if filled is Y else Y != MISSING
-        views = {name: _fitted(model).log_proba(_context(name, X), filled) for name, model in self.models.items()}
+        views = {name: _fitted(model).log_proba(context_of(name, X), filled) for name, model in self.models.items()}
         if "others" in views:
             views["mutual"] = mutual_log_proba(_fitted(self.models["others"]), filled, views["others"], known)
         if self.remembered is not None:
@@ -113,7 +115,7 @@ class RhoSpace:
         """Look at training rows (all, or `rows` of them), with responses Y, through models that never saw them."""
         filled = self.filled(X, Y, rows)
         known = None if filled is Y else Y != MISSING
-        views = {name: cross.log_proba(_context(name, X), filled, rows) for name, cross in self.cross.items()}
+        views = {name: cross.log_proba(context_of(name, X), filled, rows) for name, cross in self.cross.items()}
         if "others" in views:
             views["mutual"] = self._mutual_out_of_fold(filled, views["others"], known, rows)
         if self.remembered is not None:
@@ -183,6 +185,6 @@ def _fitted(model: ConditionalModel) -> Conditionals:
     return model.conditionals_
 
 
-def _context(name: str, X: Matrix) -> Matrix:
+def context_of(name: str, X: Matrix) -> Matrix:
     """Return what a model is given of the context."""
     return np.empty((X.shape[0], 0), np.float32) if name in WITHOUT_CONTEXT else X
