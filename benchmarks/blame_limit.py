@@ -81,7 +81,7 @@ def measure(table: Table) -> dict[str, Any]:
         panel = space.panel(table.X[test], flipped)
         views = {name: log_rho_of(share, flipped) for name, share in present.items()}
         views["context"] = floored(context.log_proba(shrunk[test], flipped))
-        features.append(cell_features(panel, rate))
+        features.append(cell_features(panel))
         extra.append(np.stack([log_odds_against(views[name]) for name in EXTRAS], axis=2))
         wrong.append(flipped != table.Y[test])
         own.append(panel.views["model"])

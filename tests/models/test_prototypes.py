@@ -12,7 +12,9 @@ from mcode.models.prototypes import Prototypes
 
 def table(n, m, d, seed):
     rng = np.random.default_rng(seed)
-    X = np.where(rng.random((n, m)) < 0.4, rng.uniform(0.5, 2.0, (n, m)), 0.0)
+    X = np.zeros((n, m))
+    filled = rng.choice(n * m, n * m // 4, replace=False)  # a quarter of the cells
+    X.flat[filled] = rng.uniform(0.5, 2.0, len(filled))
     return X, (rng.random((n, d)) < 0.4).astype(np.uint8)
 
 
@@ -44,10 +46,24 @@ def test_a_response_is_likelier_the_more_its_rows_are_like_this_one(seed, n, m, 
     np.testing.assert_allclose(found, by_hand(new_X, new_Y, X, Y), atol=2e-4)
 
 
-def test_of_dense_contexts_it_says_the_base_rate():
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_matrix])
+def test_of_contexts_that_are_not_mostly_zeros_it_says_the_base_rate(stored):
     X, Y = table(30, 5, 3, 0)
-    found = Prototypes().fit(X, Y, see.none(3)).log_proba(X, Y)
+    found = Prototypes().fit(stored(X + 1.0), Y, see.none(3)).log_proba(stored(X + 1.0), Y)
     np.testing.assert_allclose(np.exp(found), rate_of_recorded(Y, smoothed_base_rate(Y)))
+
+
+def test_how_contexts_are_stored_makes_no_difference():
+    X, Y = table(30, 8, 3, 0)
+    dense, sparse = (Prototypes().fit(rows, Y, see.none(3)).log_proba(rows, Y) for rows in (X, sp.csr_matrix(X)))
+    np.testing.assert_allclose(dense, sparse, atol=1e-6)
+    without = np.empty((30, 0))
+    np.testing.assert_allclose(
+        *(
+            np.exp(Prototypes().fit(rows, Y, see.none(3)).log_proba(rows, Y))
+            for rows in (without, sp.csr_matrix(without))
+        )
+    )
 
 
 def test_it_knows_a_response_that_two_rows_have_by_their_words():

@@ -114,12 +114,8 @@ class Audited:
     """Methods fitted on a table with wrong rows, which rank all its other rows out of fold.
 
     The rows that were wrong while the models were fitted are the contamination of the training rows. They are not
-    ranked; any other row may be the wrong one that is looked for, since no coefficient that judges it was fitted on it.
-
-    Its penalty was: the search for it pools the held-out losses of all folds, so that a row that is recorded wrong gets
-    its response a larger penalty, and a copy made afterwards does not. With a given penalty, copies and rows that were
-    wrong in the fit are found alike; with a searched one copies are found more easily where a model is nearly certain
-    (MCODE-ComP, one flip, average precision: 0.93 against 0.80 on Genbase, 0.55 against 0.39 on Medical).
+    ranked; any other row may be the wrong one that is looked for, since no coefficient that judges it was fitted on it,
+    and its losses had no say in their penalty. benchmarks/audit_copies.py measures what difference is left.
 
     Parameters
     ----------

@@ -66,8 +66,8 @@ class Table:
         """Return some of the training rows with other responses, read by models that never saw these rows.
 
         Whether a row is recorded right or wrong changes nothing in coefficients of the folds that do not hold it, at a
-        given penalty. So what they say of a copy with an error in it is what they would say had the row been recorded
-        so, but for the penalty that was searched on all folds (`mcode.experiments.judges.Audited`).
+        given penalty, and hardly anything in that penalty, which is chosen on the losses of other rows. So what they
+        say of a copy with an error in it is what they would say had the row been recorded so.
         """
         return Rows(self, self.X[rows], Y, rows)
 

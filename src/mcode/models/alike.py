@@ -31,6 +31,7 @@ PRIOR = 2.0  # rows that answer by the base rate: what there is to say where no 
 DIFFERENT = float(np.e)  # the weight of a row that differs in y_j, which counts against it, without that difference
 FAR = 200.0  # exp(-FAR) is 0 in single precision
 ROWS_AT_ONCE = 1_024
+TILE = 64  # rows that BLAS takes together: as many are always there, so that a row alone has the bits it has in a batch
 SEED = 0
 
 
@@ -92,9 +93,9 @@ class RememberedRows:
         def read(rows: slice) -> None:
             place = _place(_probability_of_present(log_rho[rows], Y[rows]), Y[rows], self.n_values)
             own_fold = fold_of_row[rows, None] == folds  # columns that push rows of one fold far apart
-            weight = np.hstack([place, -FAR * own_fold], dtype=np.float32) @ opposite  # becomes -|place - kept|^2
-            weight -= size
-            weight -= np.square(place).sum(axis=1)[:, None]
+            weight = _in_tiles(np.hstack([place, -FAR * own_fold], dtype=np.float32)) @ opposite
+            weight -= size  # becomes -|place - kept|^2
+            weight[: len(place)] -= np.square(place).sum(axis=1)[:, None]
             np.exp(np.minimum(weight, 0.0, out=weight), out=weight)
             agreeing, differing = self._votes(weight, present, Y[rows])
             prior = PRIOR * np.exp(log_rate[rows])
@@ -106,7 +107,7 @@ class RememberedRows:
 
     def _votes(self, weight: Singles, present: Singles, Y: Codes) -> tuple[Singles, Singles]:
         """Return the weight of the remembered rows with the same value of each response, and that of the others."""
-        total, weight_of_present = weight.sum(axis=1, keepdims=True), weight @ present
+        total, weight_of_present = weight.sum(axis=1, keepdims=True)[: len(Y)], (weight @ present)[: len(Y)]
         if self.n_values is None:
             is_present, there = Y == 1, weight_of_present
         else:
@@ -115,6 +116,11 @@ class RememberedRows:
             is_present, there = several | (Y == 1), np.take_along_axis(weight_of_present, column, axis=1)
         agreeing = np.maximum(np.where(is_present, there, total - there), 0.0)
         return agreeing, np.maximum(total - agreeing, 0.0)
+
+
+def _in_tiles(rows: Singles) -> Singles:
+    """Return the rows, and as many rows of zeros as fill whole tiles."""
+    return np.vstack([rows, np.zeros((-len(rows) % TILE, rows.shape[1]), np.float32)])
 
 
 def _probability_of_present(log_rho: Floats, Y: Codes) -> Singles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -94,18 +94,8 @@ class Learner(Protocol):
 
 
 def fit_each_fold(
-    learner: Learner,
-    X: Matrix,
-    Y: Codes,
-    parents: Parents,
-    fold_of_row: NDArray[np.intp],
-    known: NDArray[np.bool_] | None,
-    n_values: NumberOfValues,
-) -> list[Conditionals]:
-    """Fit a learner on the other rows of every fold, one fold after the other: for learners that take no time."""
-
-    def fit(rows: NDArray[np.intp]) -> Conditionals:
-        there = None if known is None else known[rows]
-        return learner.fit(X[rows], Y[rows], parents, known=there, n_values=n_values)
-
-    return [fit(np.flatnonzero(fold_of_row != f)) for f in range(int(fold_of_row.max()) + 1)]
+    fold_of_row: NDArray[np.intp], fit: Callable[[NDArray[np.intp]], Conditionals], *, final: bool
+) -> tuple[CrossFit, Conditionals | None]:
+    """Fit the other rows of every fold, and all rows where `final` asks for it, one after the other."""
+    folds = [fit(np.flatnonzero(fold_of_row != f)) for f in range(int(fold_of_row.max()) + 1)]
+    return CrossFit(fold_of_row, folds), fit(np.arange(len(fold_of_row))) if final else None

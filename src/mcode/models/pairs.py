@@ -24,7 +24,7 @@ from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import CategoricalConditionals
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
-from mcode.models.learners import CrossFit, fit_each_fold
+from mcode.models.learners import Conditionals, CrossFit, fit_each_fold
 from mcode.models.logistic import LinearConditionals, Scaling
 from mcode.models.parents import Parents
 
@@ -71,11 +71,14 @@ class PairLifts(BaseEstimator):
         final: bool,
         known: NDArray[np.bool_] | None = None,
         n_values: NumberOfValues = None,
-    ) -> tuple[CrossFit, LinearConditionals | CategoricalConditionals | None]:
+    ) -> tuple[CrossFit, Conditionals | None]:
         """Count in the other rows of every fold, and in all rows where `final` asks for it."""
-        folds = fit_each_fold(self, X, Y, parents, fold_of_row, known, n_values)
-        whole = self.fit(X, Y, parents, known=known, n_values=n_values) if final else None
-        return CrossFit(fold_of_row, folds), whole
+
+        def count(rows: NDArray[np.intp]) -> Conditionals:
+            there = None if known is None else known[rows]
+            return self.fit(X[rows], Y[rows], parents, known=there, n_values=n_values)
+
+        return fit_each_fold(fold_of_row, count, final=final)
 
 
 def _lifts(together: Floats, both: Floats, of_each: Floats) -> Floats:

@@ -7,8 +7,9 @@ common is seen without learning. With s the cosine of two contexts, whose featur
 
 where one row like all others is added to those with j. All sums are linear in x: one product reads a row.
 
-Only sparse contexts have features that are there or not. Of dense ones nothing is said, and P is the base rate: on
-the dense tables that were tried, neither cosines nor Gaussian kernels told more than regressions had.
+Only contexts that are mostly zeros, however they are stored, have features that are there or not. Of others nothing is
+said, and P is the base rate: on the dense tables that were tried, neither cosines nor Gaussian kernels told more than
+regressions had.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import log_proba_of_columns
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
-from mcode.models.learners import CrossFit, fit_each_fold
+from mcode.models.learners import Conditionals, CrossFit, fit_each_fold
 from mcode.models.parents import Parents
 
 Singles: TypeAlias = NDArray[np.float32]
 
+MOSTLY_ZEROS = 0.25  # the largest share of other values
 NEVER = 1e-12  # added to means of cosines, so that what no row has in common has a logarithm
 
 
@@ -43,7 +45,7 @@ class PrototypeConditionals:
     ----------
     rate : (c,) array: logits of how often each column of `indicators` is there
     prototypes : (m, c + 1) array: the mean context of the rows with each column, and that of all rows, last; None where
-        contexts are dense
+        contexts are not mostly zeros
     n_values : tuple of int, how many values each response has; None where all have two
     """
 
@@ -65,11 +67,11 @@ class Prototypes(BaseEstimator):
 
     Examples
     --------
-    >>> X = sp.csr_array(np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1], [0, 1, 0]], dtype=np.float32))
-    >>> Y = np.array([[1], [1], [0], [0]], dtype=np.uint8)
+    >>> X = sp.csr_array(np.eye(4)[[0, 0, 1, 1, 2, 2]])  # one word in each row
+    >>> Y = np.array([[1], [1], [0], [0], [0], [0]], dtype=np.uint8)
     >>> fitted = Prototypes().fit(X, Y, np.zeros((1, 1), bool))
     >>> np.exp(fitted.log_proba(X[[0, 2]], np.ones((2, 1), dtype=np.uint8))).round(2).ravel()
-    array([0.61, 0.34])
+    array([0.56, 0.16])
     """
 
     def fit(
@@ -82,11 +84,7 @@ class Prototypes(BaseEstimator):
         n_values: NumberOfValues = None,
     ) -> PrototypeConditionals:
         """Average the contexts of all rows in which each response is known to be there."""
-        present = indicators(Y, n_values)
-        if known is not None:
-            present = present * (known if n_values is None else known[:, Indicators(n_values).response])
-        rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), len(Y), n_values)
-        return PrototypeConditionals(rate, _prototypes(X, present) if sp.issparse(X) else None, n_values)
+        return _averaged(X if _is_mostly_zeros(X) else None, Y, known, n_values)
 
     def cross_fit(
         self,
@@ -98,11 +96,30 @@ class Prototypes(BaseEstimator):
         final: bool,
         known: NDArray[np.bool_] | None = None,
         n_values: NumberOfValues = None,
-    ) -> tuple[CrossFit, PrototypeConditionals | None]:
+    ) -> tuple[CrossFit, Conditionals | None]:
         """Average in the other rows of every fold, and in all rows where `final` asks for it."""
-        folds = fit_each_fold(self, X, Y, parents, fold_of_row, known, n_values)
-        whole = self.fit(X, Y, parents, known=known, n_values=n_values) if final else None
-        return CrossFit(fold_of_row, folds), whole
+        compared = X if _is_mostly_zeros(X) else None  # all folds alike
+
+        def average(rows: NDArray[np.intp]) -> Conditionals:
+            there = None if known is None else known[rows]
+            return _averaged(None if compared is None else compared[rows], Y[rows], there, n_values)
+
+        return fit_each_fold(fold_of_row, average, final=final)
+
+
+def _averaged(
+    X: Matrix | None, Y: Codes, known: NDArray[np.bool_] | None, n_values: NumberOfValues
+) -> PrototypeConditionals:
+    present = indicators(Y, n_values)
+    if known is not None:
+        present = present * (known if n_values is None else known[:, Indicators(n_values).response])
+    rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), len(Y), n_values)
+    return PrototypeConditionals(rate, None if X is None else _prototypes(X, present), n_values)
+
+
+def _is_mostly_zeros(X: Any) -> bool:
+    cells, others = X.shape[0] * X.shape[1], np.count_nonzero(X if isinstance(X, np.ndarray) else X.data)
+    return cells > 0 and bool(others <= MOSTLY_ZEROS * cells)
 
 
 def _prototypes(X: Any, present: Codes) -> Singles:
@@ -111,9 +128,10 @@ def _prototypes(X: Any, present: Codes) -> Singles:
     The length of the row that is compared is left out: it is in both parts of every quotient.
     """
     n = X.shape[0]
-    having = np.bincount(X.indices, weights=X.data != 0, minlength=X.shape[1])
+    size = sp.csr_array(abs(X), dtype=np.float32)
+    having = np.bincount(size.indices, weights=size.data != 0, minlength=X.shape[1])
     telling = np.log((n + 1.0) / (having + 1.0)).astype(np.float32)  # a feature that all rows have tells nothing
-    unit = normalize(sp.csr_array(abs(X), dtype=np.float32) * telling, copy=False)
+    unit = normalize(sp.csr_array(size * telling), copy=False)
     of_all = unit.sum(axis=0) / n
     of_each = (unit.T @ sp.csr_array(present, dtype=np.float32)).toarray() + of_all[:, None]
     of_each /= present.sum(axis=0, dtype=np.float64) + 1.0

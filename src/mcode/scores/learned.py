@@ -34,7 +34,7 @@ TOLERANCE = 1e-4
 STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough to leave the contrasts, roughly
 LEAST_ROOM = 0.3  # of 1 - c R; both were chosen with CAREFUL_BY
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
-CAREFUL_BY = 1.0  # standard errors of a count; how it was chosen: docs/explaining.md
+CAREFUL_BY = 1.25  # standard errors of a count; how it was chosen: docs/explaining.md
 CELLS_TOGETHER = 2**20  # of several kinds of error that are read in one go, which saves time on small tables
 FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
 
@@ -186,7 +186,7 @@ def largest_share(recorded: Floats, made_wrong: Sequence[Floats], shares: Floats
     Examples
     --------
     >>> largest_share(np.r_[np.zeros(90), np.full(10, 9.0)], [np.full(50, 8.0)], np.ones(1)).__round__(3)
-    0.076
+    0.068
     """
     wrong = np.concatenate(made_wrong)
     weight = np.concatenate(
