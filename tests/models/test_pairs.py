@@ -43,7 +43,7 @@ def by_hand(new, Y, known=None):
 def test_each_other_response_that_is_present_speaks_for_itself(seed, n, d):
     Y, new = table(n, d, seed), table(5, d, seed + 1)
     fitted = PairLifts().fit(without_context(n), Y, see.all_others(d))
-    np.testing.assert_allclose(fitted.log_proba(without_context(5), new), by_hand(new, Y), atol=1e-9)
+    np.testing.assert_allclose(fitted.log_proba(without_context(5), new), by_hand(new, Y), atol=1e-5)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 30), st.integers(1, 5))
@@ -51,7 +51,7 @@ def test_a_pair_is_counted_where_both_are_known(seed, n, d):
     Y, new = table(n, d, seed), table(4, d, seed + 1)
     known = np.random.default_rng(seed).random((n, d)) < 0.7
     fitted = PairLifts().fit(without_context(n), Y, see.all_others(d), known=known)
-    np.testing.assert_allclose(fitted.log_proba(without_context(4), new), by_hand(new, Y, known), atol=1e-9)
+    np.testing.assert_allclose(fitted.log_proba(without_context(4), new), by_hand(new, Y, known), atol=1e-5)
 
 
 def test_without_parents_it_is_the_base_rate():
@@ -85,8 +85,8 @@ def test_rows_of_a_fold_are_judged_by_counts_of_the_others():
     cross, whole = PairLifts().cross_fit(without_context(60), Y, see.all_others(4), folds, final=True)
     found = cross.log_proba(without_context(60), Y)
     for f in range(3):
-        np.testing.assert_allclose(found[folds == f], by_hand(Y[folds == f], Y[folds != f]), atol=1e-9)
-    np.testing.assert_allclose(whole.log_proba(without_context(60), Y), by_hand(Y, Y), atol=1e-9)
+        np.testing.assert_allclose(found[folds == f], by_hand(Y[folds == f], Y[folds != f]), atol=1e-5)
+    np.testing.assert_allclose(whole.log_proba(without_context(60), Y), by_hand(Y, Y), atol=1e-5)
     assert PairLifts().cross_fit(without_context(60), Y, see.all_others(4), folds, final=False)[1] is None
 
 
@@ -109,4 +109,4 @@ def test_the_order_of_responses_and_rows_does_not_matter(order):
     found = PairLifts().fit(without_context(40), Y, see.all_others(4)).log_proba(without_context(40), Y)
     turned = Y[::-1][:, order]
     again = PairLifts().fit(without_context(40), turned, see.all_others(4)).log_proba(without_context(40), turned)
-    np.testing.assert_allclose(again, found[::-1][:, order], atol=1e-12)
+    np.testing.assert_allclose(again, found[::-1][:, order], atol=1e-5)

@@ -12,14 +12,14 @@ is present speaks for itself (naive Bayes):
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from mcode._arrays import Floats, Matrix
+from mcode._arrays import Matrix
 from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import CategoricalConditionals
 from mcode.models.encoding import Codes
@@ -27,6 +27,8 @@ from mcode.models.indicators import Indicators, NumberOfValues, indicators
 from mcode.models.learners import Conditionals, CrossFit, fit_each_fold
 from mcode.models.logistic import LinearConditionals, Scaling
 from mcode.models.parents import Parents
+
+Singles: TypeAlias = NDArray[np.float32]
 
 
 class PairLifts(BaseEstimator):
@@ -52,12 +54,15 @@ class PairLifts(BaseEstimator):
     ) -> LinearConditionals | CategoricalConditionals:
         """Count in all rows, of each pair in those where both are known."""
         columns = Indicators((2,) * Y.shape[1] if n_values is None else n_values)
+        present, rows = indicators(Y, n_values), np.full(int(columns.starts[-1]), float(len(Y)))
         there = None if known is None else known[:, columns.response]
-        together, both, of_each = _counts(indicators(Y, n_values), there)
-        rate, every = logits_of_rates(np.diag(together), np.diag(both), n_values), _lifts(together, both, of_each)
-        lifts = every * parents.T[columns.response][:, columns.response] if parents.any() else None
-        nothing = np.zeros((X.shape[1], len(rate)), np.float32)
-        without = np.zeros(Y.shape[1])
+        if there is not None:
+            present, rows = present * there, there.sum(axis=0, dtype=np.float64)
+        rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), rows, n_values)
+        lifts = None
+        if parents.any():
+            lifts = _lifts(present, there) * parents.T[columns.response][:, columns.response]
+        nothing, without = np.zeros((X.shape[1], len(rate)), np.float32), np.zeros(Y.shape[1])
         linear = LinearConditionals(nothing, lifts, rate, Scaling(), without)
         return linear if n_values is None else CategoricalConditionals(linear, n_values, without)
 
@@ -81,20 +86,16 @@ class PairLifts(BaseEstimator):
         return fit_each_fold(fold_of_row, count, final=final)
 
 
-def _lifts(together: Floats, both: Floats, of_each: Floats) -> Floats:
-    """Return L of each two columns."""
-    by_chance = of_each * of_each.T / np.maximum(both, 1.0)
-    lift = np.divide(together, by_chance, out=np.ones_like(together), where=by_chance > 0.0)
-    return np.log((lift + 1.0) / 2.0)
-
-
-def _counts(present: Codes, known: NDArray[np.bool_] | None) -> tuple[Floats, Floats, Floats]:
-    """Return how many rows have columns j and k, know both, and have j where they know k, each (c, c)."""
+def _lifts(present: Codes, known: NDArray[np.bool_] | None) -> Singles:
+    """Return L of each two columns, (c, c), also of those of one response, which no parents let through."""
+    ones: Any = sp.csr_array(present, dtype=np.float32)
+    together = np.asarray((ones.T @ ones).toarray())
     if known is None:
-        ones: Any = sp.csr_array(present, dtype=np.float64)
-        together = np.asarray((ones.T @ ones).toarray())
-        all_rows = np.full_like(together, len(present))
-        return together, all_rows, np.repeat(np.diag(together)[:, None], len(together), axis=1)
-    there = known.astype(np.float64)
-    have = present * there
-    return have.T @ have, there.T @ there, have.T @ there
+        count = np.diag(together).astype(np.float64)
+        by_chance = np.outer(count, count) / max(len(present), 1)
+    else:
+        there = known.astype(np.float32)
+        of_each = np.asarray(ones.T @ there, dtype=np.float64)  # how many rows have j, of those that know k
+        by_chance = of_each * of_each.T / np.maximum(there.T @ there, 1.0)
+    lift = np.divide(together, by_chance, out=np.ones_like(by_chance), where=by_chance > 0.0)
+    return np.asarray(np.log((lift + 1.0) / 2.0), dtype=np.float32)
