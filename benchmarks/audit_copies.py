@@ -80,7 +80,9 @@ def main() -> None:
         for kind in KINDS_SHOWN:
             rows += measure(plan.table(data, name), kind, fits)
             for row in rows[-len(METHODS_SHOWN) :]:
-                print({key: round(float(value), 3) if isinstance(value, float) else value for key, value in row.items()})
+                print(
+                    {key: round(float(value), 3) if isinstance(value, float) else value for key, value in row.items()}
+                )
     for name in METHODS_SHOWN:
         mine = [row for row in rows if row["method"] == name]
         print(name, {what: round(float(np.mean([row[f"{what} difference"] for row in mine])), 4) for what in MEASURES})
