@@ -102,6 +102,10 @@ def test_what_a_row_does_not_say_of_a_response_is_no_absence():
     fitted = Prototypes().fit(sp.csr_matrix(X), Y, see.none(2), known=known)
     every = Prototypes().fit(sp.csr_matrix(X), Y, see.none(2))
     np.testing.assert_array_equal(fitted.prototypes, every.prototypes)  # the same rows have the response
+    count = Y[:, 0].sum()
+    rate = (count + 0.5) / (count + 1.0)  # of the rows that say something of it, all have it
+    assert fitted.rate[0] == pytest.approx(np.log(rate / (1 - rate)))
+    assert fitted.rate[1] == every.rate[1]
 
 
 def test_signs_are_not_looked_at_and_rows_without_features_say_nothing():

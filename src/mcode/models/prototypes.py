@@ -110,10 +110,11 @@ class Prototypes(BaseEstimator):
 def _averaged(
     X: Matrix | None, Y: Codes, known: NDArray[np.bool_] | None, n_values: NumberOfValues
 ) -> PrototypeConditionals:
-    present = indicators(Y, n_values)
+    present, rows = indicators(Y, n_values), np.full(1, float(len(Y)))
     if known is not None:
-        present = present * (known if n_values is None else known[:, Indicators(n_values).response])
-    rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), len(Y), n_values)
+        there = known if n_values is None else known[:, Indicators(n_values).response]
+        present, rows = present * there, there.sum(axis=0, dtype=np.float64)
+    rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), rows, n_values)
     return PrototypeConditionals(rate, None if X is None else _prototypes(X, present), n_values)
 
 

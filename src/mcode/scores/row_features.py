@@ -72,7 +72,7 @@ def row_features(panel: Panel) -> Floats:
     views = (*LOOKED_AT, JOINED)
     run_all([partial(summarise, start, v, view) for start in starts for v, view in enumerate(views)])
     summaries = len(views) * width
-    out[:, summaries : summaries + len(OVERALL)] = _overall(panel, present, base)
+    out[:, summaries : summaries + len(OVERALL)] = _overall(panel, present)
     out[:, summaries + len(OVERALL) :] = _most_suspicious(panel, present, base)
     return out
 
@@ -88,7 +88,7 @@ def presence(panel: Panel) -> tuple[Codes, Floats]:
     return present, np.where(present == 1, -against, against)
 
 
-def _overall(panel: Panel, codes: Codes, base: Floats) -> Floats:
+def _overall(panel: Panel, codes: Codes) -> Floats:
     log_rate = panel.views[RATE]
     return np.column_stack([-log_rate.sum(axis=1), codes.sum(axis=1), -(codes * log_rate).min(axis=1)])
 
