@@ -11,6 +11,7 @@ from mcode.corruption import (
     Flip,
     Mismatch,
     Noise,
+    Several,
     Swap,
     log_odds_against,
     log_sum_exp,
@@ -18,7 +19,7 @@ from mcode.corruption import (
 from mcode.errors import ParameterError
 from oracles import all_vectors, mean_product_over_sets
 
-KINDS = [Flip(), Flip(3), Noise(0.1), Mismatch(), Add(), Drop(), Swap()]
+KINDS = [Flip(), Flip(3), Noise(0.1), Mismatch(), Add(), Drop(), Swap(), Several(Flip()), Several(Add())]
 tables = arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 6)), elements=st.integers(0, 1))
 seeds = st.integers(0, 10**6)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=repr)
@@ -79,6 +80,21 @@ def test_a_swap_moves_one_response_and_keeps_their_number(Y, seed):
     np.testing.assert_array_equal(out.sum(axis=1), Y.sum(axis=1))
     possible = Y.any(axis=1) & (Y == 0).any(axis=1)
     np.testing.assert_array_equal((out != Y).sum(axis=1), 2 * possible)
+
+
+def test_several_errors_are_two_or_more_each_number_half_as_likely_as_the_one_before():
+    Y = np.ones((40_000, 40), np.uint8)
+    lost = 40 - Several(Drop()).corrupt(Y, np.random.default_rng(0)).sum(axis=1)
+    share = np.bincount(lost, minlength=7) / len(Y)
+    np.testing.assert_allclose(share, [0, 0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16], atol=0.01)
+
+
+@given(tables, seeds)
+def test_several_additions_only_add_and_as_many_as_there_is_room_for(Y, seed):
+    more = Several(Add()).corrupt(Y, np.random.default_rng(seed))
+    assert (more >= Y).all()
+    added, room = (more > Y).sum(axis=1), (Y == 0).sum(axis=1)
+    assert ((added >= np.minimum(2, room)) & (added <= np.minimum(6, room))).all()
 
 
 @given(tables, seeds)
@@ -172,7 +188,7 @@ def test_log_sum_exp_is_safe_for_large_numbers():
     np.testing.assert_allclose(log_sum_exp(np.array([[1000.0, 1000.0], [-1000.0, 0.0]])), [1000.0 + np.log(2), 0.0])
 
 
-@pytest.mark.parametrize("kind", [Add(), Drop(), Swap()], ids=repr)
+@pytest.mark.parametrize("kind", [Add(), Drop(), Swap(), Several(Flip())], ids=repr)
 def test_a_kind_without_closed_form_points_to_the_learned_score(kind):
     for method in (kind.log_ratio, kind.share_of_blame):
         with pytest.raises(NotImplementedError, match=r"has no closed form; use score='learned'\."):
@@ -193,6 +209,7 @@ def test_a_kind_of_ones_own_needs_one_method_only():
     [
         (lambda: Flip(0), "k must be a whole number of at least 1; got 0."),
         (lambda: Flip(1.5), "k must be a whole number of at least 1; got 1.5."),
+        (lambda: Several(2), "kind must be a kind of error such as Flip() or Add(); got 2."),
         (lambda: Noise(0.0), "e must be a positive number; got 0.0."),
         (lambda: Noise(-1), "e must be a positive number; got -1."),
         (lambda: Noise(np.nan), "e must be a positive number; got nan."),

@@ -20,6 +20,8 @@ from mcode.models.encoding import Codes
 from mcode.models.indicators import NumberOfValues, other_value
 from mcode.models.panel import Views
 
+MOST_IN_A_ROW = 6  # times that `Several` puts an error into a row
+
 
 def log_odds_against(log_rho: Floats, n_values: Sequence[int] | NDArray[np.intp] | None = None) -> Floats:
     """Return log((1 - rho) / rho) of each response: how much likelier it is that the other value is right.
@@ -306,3 +308,32 @@ class Swap(_OneByBaseRate):
         out[unchanged] = Y[unchanged]
         self._replace(Y, out, rng, n_values)
         return out
+
+
+@dataclass(frozen=True)
+class Several(ErrorKind):
+    """A kind of error happens to the same row twice or more often.
+
+    Twice with probability 1/2, three times with 1/4, and so on, at most MOST_IN_A_ROW times. One may undo another.
+
+    Examples
+    --------
+    >>> Several(Drop()).corrupt(np.ones((1, 8), dtype=np.uint8), np.random.default_rng(0)).sum() <= 6
+    np.True_
+    """
+
+    kind: ErrorKind
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, ErrorKind) or isinstance(self.kind, Several):
+            raise ParameterError("kind", self.kind, "a kind of error such as Flip() or Add()")
+
+    def corrupt(self, Y: Codes, rng: np.random.Generator, n_values: NumberOfValues = None) -> Codes:
+        """Put the error into every row again and again, and leave each row as it is after its number of times."""
+        times = np.minimum(1 + rng.geometric(0.5, size=len(Y)), MOST_IN_A_ROW)
+        out = Y
+        for done in range(MOST_IN_A_ROW):
+            goes_on = (times > done)[:, None]
+            if goes_on.any():
+                out = np.where(goes_on, corrupted_by(self.kind, out, rng, n_values), out)
+        return np.ascontiguousarray(out)

@@ -35,6 +35,7 @@ TRUSTED = (
     "mcode.corruption.Flip",
     "mcode.corruption.Mismatch",
     "mcode.corruption.Noise",
+    "mcode.corruption.Several",
     "mcode.corruption.Swap",
     "mcode.detector.joint.JointDetector",
     "mcode.detector.judged.Typical",

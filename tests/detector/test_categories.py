@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 import mcode
 from categories import SEVERITY, clinic, with_errors
-from mcode.corruption import Add, Drop, Flip, Noise, Swap
+from mcode.corruption import Add, Drop, Flip, Noise, Several, Swap
 from mcode.detector.redraw import redraw
 from mcode.errors import InputError
 from mcode.explain import Finding
@@ -186,7 +186,7 @@ def test_closed_forms_are_the_likelihood_ratio_over_all_replacements():
     np.testing.assert_allclose(Flip().share_of_blame(views, K), share / share.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("kind", [Flip(), Flip(2), Noise(0.5), Add(), Drop(), Swap()])
+@pytest.mark.parametrize("kind", [Flip(), Flip(2), Noise(0.5), Add(), Drop(), Swap(), Several(Swap())])
 def test_corruption_keeps_to_the_values_of_each_response(kind):
     rng = np.random.default_rng(0)
     Y = np.column_stack([rng.integers(k, size=400) for k in (3, 5, 2, 2)]).astype(np.uint8)
@@ -197,6 +197,8 @@ def test_corruption_keeps_to_the_values_of_each_response(kind):
         assert (changed == kind.k).all()
     elif isinstance(kind, Noise):
         assert changed.min() == 1
+    elif isinstance(kind, Several):
+        assert 1 < changed.max() <= 4
     else:  # presence is a matter of two values; as often as a response has more, one of those is replaced instead
         replaced = (wrong != Y)[:, :2].any(axis=1)
         assert 0.4 < replaced.mean() < 0.6

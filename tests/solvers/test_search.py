@@ -139,3 +139,20 @@ def test_responses_that_few_rows_have_choose_their_penalty_together():
     assert len(np.unique(found.penalty[:8])) == 1
     assert found.penalty[0] >= 1.0  # nothing explains them; alone, a single one asks for no penalty at all
     assert all(len(np.unique(row[:8])) == 1 for row in found.fold_penalty)
+
+
+def test_one_rare_response_does_not_drag_the_others_to_no_penalty():
+    # Each of seven rare responses would stop at once; an eighth gains a little all the way to the weakest penalty.
+    class Given(Walk):
+        def _fit(self, at, columns, *, warm=True):
+            curve = np.full(8, 1.0 + 0.5 * abs(at - 3))
+            curve[7] = 1.0 - 0.1 * at
+            self.loss[at][:, columns] = curve[columns]
+
+    folds = [Coefficients()] * 3
+    for fold in folds:
+        fold.W = np.zeros((1, 8))
+    walk = Given(8, folds, np.full(8, 4.0))
+    walk.go()
+    np.testing.assert_array_equal(walk.best, 3)
+    np.testing.assert_array_equal(walk.best_without, 3)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mcode._arrays import Floats
 from mcode._progress import advance
-from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Swap, corrupted_by, log_sum_exp
+from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Several, Swap, corrupted_by, log_sum_exp
 from mcode.errors import InputError
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.panel import Panel, Reread
@@ -24,13 +24,26 @@ from mcode.scores.row_features import row_features, spread
 from mcode.solvers.fit import Array, Task, fit_all, fit_of
 from mcode.solvers.threads import one_blas_thread, run_all
 
-# Kinds that are hard to tell from right rows have more; the others lose little by having less. Chosen on five of the
-# data sets, as CERTAIN and ROUNDS are (docs/scores.md, benchmarks/shares.py).
-DEFAULT_ERRORS: dict[ErrorKind, float] = {Flip(): 4, Flip(3): 2, Add(): 1, Drop(): 1, Swap(): 1, Mismatch(): 2}
-CERTAIN = float(np.log(49.0))  # a recorded row with this log ratio is more likely wrong than right if 2 % of them are
+# Kinds that are hard to tell from right rows have more; the others lose little by having less. Between one error and
+# many there must be no gap: recorded rows that are wrong in a way that none of the kinds comes near are taken for
+# examples of right ones. How all of this was chosen: docs/scores.md and benchmarks/shares.py.
+DEFAULT_ERRORS: dict[ErrorKind, float] = {
+    Flip(): 4,
+    Flip(3): 2,
+    Add(): 1,
+    Drop(): 1,
+    Swap(): 1,
+    Mismatch(): 2,
+    Several(Flip()): 1,
+    Several(Add()): 0.5,
+    Several(Drop()): 0.5,
+}
+FEWEST_OF_SEVERAL = 200  # rows: several errors are seen easily, and learned from half of the rows
+CERTAIN = float(np.log(30.0))  # a recorded row with this log ratio is more likely wrong than right if 3 % of them are
+CERTAIN_OF_SEVERAL = CERTAIN - float(np.log(2.0))  # many kinds in one: rows of one of them reach a part of the ratio
 ROUNDS = 8  # of taking such rows out, at most: each lets others be seen that they had hidden
 ROUGHLY = 3e-3  # tolerance of a fit that only says which rows they are
-TOLERANCE = 1e-4
+TOLERANCE = 2e-5
 STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough to leave the contrasts, roughly
 LEAST_ROOM = 0.3  # of 1 - c R; both were chosen with CAREFUL_BY
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
@@ -51,8 +64,8 @@ class LearnedScore(BaseEstimator):
     Parameters
     ----------
     errors : list of ErrorKind, or mapping of ErrorKind to its share, or None
-        None is one flip (4), three flips (2), one response added (1), dropped (1) or replaced by another (1), and the
-        y of another row (2).
+        None is one flip (4), three flips (2), one response added (1), dropped (1) or replaced by another (1), the y of
+        another row (2), and several flips (1), additions (1/2) or drops (1/2) in a row.
     penalty : float, default=3.0
         L2 penalty of the contrasts, on standardised features.
     max_rows : int, default=10000
@@ -125,7 +138,8 @@ class LearnedScore(BaseEstimator):
             raise InputError("Y", "no stated kind of error can change any row", "give other errors or another score")
         self.kinds_ = [kinds[h] for h in possible]
         self.shares_ = shares[possible] / shares[possible].sum()
-        self.contrast_ = _Contrast.fit(clean[rows], rows, corrupted, fold_of_row, self.penalty)
+        certain = [CERTAIN_OF_SEVERAL if isinstance(kind, Several) else CERTAIN for kind in self.kinds_]
+        self.contrast_ = _Contrast.fit(clean[rows], rows, corrupted, fold_of_row, self.penalty, certain)
         self.blame_ = Blame.fit(cells, self.shares_)
         self.training_score_ = self._combine(self.contrast_.own_log_ratios(clean, fold_of_row))
         made_wrong = [self._combine(self.contrast_.own_log_ratios(F, fold_of_row[at])) for F, at in corrupted]
@@ -217,12 +231,15 @@ def _copies_of_each(
 ) -> Iterator[_Copies]:
     """Put each kind of error into the rows; a kind that can change none of them is left out."""
     for h, kind in enumerate(kinds):
-        Y = panel.only_known(corrupted_by(kind, panel.Y, rng, panel.n_values)[rows], rows)
-        wrong = (panel.Y[rows] != Y) & (Y != MISSING)
+        mine = rows
+        if isinstance(kind, Several):
+            mine = np.sort(rng.permutation(rows)[: max(FEWEST_OF_SEVERAL, len(rows) // 2)])
+        Y = panel.only_known(corrupted_by(kind, panel.Y, rng, panel.n_values)[mine], mine)
+        wrong = (panel.Y[mine] != Y) & (Y != MISSING)
         changed = np.flatnonzero(wrong.any(axis=1))
         if len(changed):
             looked_at = sample_rows(len(changed), Y.shape[1], rng)
-            yield _Copies(h, Y[changed], rows[changed], looked_at, wrong[changed[looked_at]])
+            yield _Copies(h, Y[changed], mine[changed], looked_at, wrong[changed[looked_at]])
 
 
 def _read_together(copies: Iterable[_Copies]) -> Iterator[list[_Copies]]:
@@ -257,22 +274,25 @@ class _Contrast:
         corrupted: list[tuple[Floats, NDArray[np.intp]]],
         fold_of_row: NDArray[np.intp],
         penalty: float,
+        certain: Sequence[float],
     ) -> _Contrast:
         """Fit all regressions, then again without the recorded rows that are certainly wrong themselves.
 
         Two in a hundred recorded rows that look like a kind of error keep its ratio below fifty for all that look so,
         while a right row that is outlying in a way of its own has no such limit. A row leaves the contrast of the kind
-        that it looks like, by regressions that were fitted without it.
+        that it looks like where its log ratio is above that kind's `certain`, by regressions fitted without it.
         """
         n_kinds, n_blocks = len(corrupted), int(fold_of_row.max()) + 2
         F = np.vstack([clean] + [features for features, _ in corrupted])
         center, scale = F.mean(axis=0), spread(F)
 
-        def one(features: Floats, rows: NDArray[np.intp]) -> Floats:
+        def one(features: Floats, rows: NDArray[np.intp], from_here_on: float) -> Floats:
             Z = ((np.vstack([clean, features]) - center) / scale).astype(np.float32)
-            return _fit_kind(Z, len(clean), fold_of_row[np.concatenate([clean_rows, rows])], n_blocks, penalty)
+            fold = fold_of_row[np.concatenate([clean_rows, rows])]
+            return _fit_kind(Z, len(clean), fold, n_blocks, penalty, from_here_on)
 
-        W = np.stack(run_all([partial(one, features, rows) for features, rows in corrupted]), axis=2)
+        calls = [partial(one, features, rows, c) for (features, rows), c in zip(corrupted, certain, strict=True)]
+        W = np.stack(run_all(calls), axis=2)
         return cls(center, scale, W.reshape(len(W), n_blocks * n_kinds), n_kinds)
 
     def log_ratios(self, F: Floats) -> Floats:
@@ -292,7 +312,9 @@ class _Contrast:
         return np.asarray(((F - self.center) / self.scale) @ W[:-1] + W[-1])
 
 
-def _fit_kind(Z: Array, n_clean: int, fold: NDArray[np.intp], n_blocks: int, penalty: float) -> Floats:
+def _fit_kind(
+    Z: Array, n_clean: int, fold: NDArray[np.intp], n_blocks: int, penalty: float, from_here_on: float
+) -> Floats:
     """Return the coefficients of one kind's regressions, (n_features + 1, n_blocks), its rows after the clean ones."""
     weight = (fold[:, None] != np.arange(-1, n_blocks - 1)).astype(np.float32)
     target = np.repeat((np.arange(len(Z)) >= n_clean)[:, None], n_blocks, axis=1).astype(np.uint8)
@@ -303,7 +325,7 @@ def _fit_kind(Z: Array, n_clean: int, fold: NDArray[np.intp], n_blocks: int, pen
     for _ in range(ROUNDS):
         W = fit_all(task, penalties, W, ROUGHLY, fit).W
         rough = _without_our_share(W, weight, target)
-        certain = np.take_along_axis(Z[:n_clean] @ rough[:-1] + rough[-1], own, axis=1)[:, 0] > CERTAIN
+        certain = np.take_along_axis(Z[:n_clean] @ rough[:-1] + rough[-1], own, axis=1)[:, 0] > from_here_on
         if not (certain & ~left).any():
             break
         left |= certain

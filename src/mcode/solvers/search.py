@@ -151,10 +151,18 @@ class Walk:
 
     Of the folds it knows their coefficients `W`; how they are fitted is in `_fit` alone, which a subclass brings.
     `rarer` is how many rows have the rarer value of each column.
+
+    Columns with a rare value walk together, by the sum of their losses: there are many of them where there are any, and
+    a rare response whose few rows happen to be predicted well without a penalty is certain of everything afterwards.
     """
 
     def __init__(self, n_columns: int, folds: list[Any], rarer: Floats) -> None:
-        self.n_columns, self.folds, self._rarer = n_columns, folds, rarer
+        self.n_columns, self.folds = n_columns, folds
+        self._rare = np.flatnonzero(rarer < FEW)
+        # A value that one row has is never held out while a model knows of it: there is no loss to walk by.
+        self._walking = np.flatnonzero(rarer >= 2)
+        self._walker = np.arange(n_columns)
+        self._walker[self._rare] = self._rare[:1]
         self.loss = np.full((len(GRID), len(folds), n_columns), np.nan)
         self.best = np.full(n_columns, FIRST)
         self.best_without = np.full((len(folds), n_columns), FIRST)
@@ -163,12 +171,9 @@ class Walk:
 
     def go(self) -> None:
         """Walk every column to its penalty."""
-        everything = np.arange(self.n_columns)
-        self.visit(FIRST, everything, warm=False)
-        # A value that one row has is never held out while a model knows of it: there is no loss to walk by.
-        walking = everything[self._rarer >= 2]
+        self.visit(FIRST, np.arange(self.n_columns), warm=False)
         for direction in (+1, -1):
-            columns, at = walking[self.best[walking] == FIRST], FIRST + direction
+            columns, at = self._walking[self.best[self._walking] == FIRST], FIRST + direction
             while len(columns) and 0 <= at < len(GRID):
                 advance("search for the penalty", self.n_columns - len(columns), self.n_columns)
                 self.visit(at, columns)
@@ -207,26 +212,30 @@ class Walk:
     def settle_on_own(self) -> None:
         """Let each column have its own penalty, and in each fold the one that the other folds choose for it.
 
-        Columns with a rare value choose together: there are many of them where there are any, and a rare response whose
-        few rows happen to be predicted well without a penalty is certain of everything afterwards.
+        Rare columns that did not walk get what those choose that did, or else all columns together.
         """
         losses = self.loss + self._handicap[:, None] / len(self.folds)
         self.best_without = _least(losses.sum(axis=1, keepdims=True) - losses)
-        rare = np.flatnonzero(self._rarer < FEW)
-        if len(rare):
-            judges = rare[self._rarer[rare] >= 2]
-            of_all = _fill_from_nearest(losses[:, :, judges] if len(judges) else losses).sum(axis=2, keepdims=True)
-            self.best[rare] = _least(of_all.sum(axis=1))
-            self.best_without[:, rare] = _least(of_all.sum(axis=1, keepdims=True) - of_all)
+        if len(self._rare):
+            judges = np.intersect1d(self._rare, self._walking)
+            of_all = (losses[:, :, judges] if len(judges) else _fill_from_nearest(losses)).sum(axis=2, keepdims=True)
+            self.best[self._rare] = _least(of_all.sum(axis=1))
+            self.best_without[:, self._rare] = _least(of_all.sum(axis=1, keepdims=True) - of_all)
 
     def _step(self, at: int, columns: Columns, doubt: Floats | float) -> None:
-        """Move to GRID[at] the columns that predict better there by more than `doubt`."""
+        """Move to GRID[at] the columns that predict better there by more than `doubt`, with those they walk with."""
         stood = self.best[columns]
         self._handicap[at, columns] = self._handicap[stood, columns] + doubt
         here, there = (
-            self.loss[place, :, columns].sum(axis=1) + self._handicap[place, columns] for place in (stood, at)
+            self._of_walker(self.loss[place, :, columns].sum(axis=1) + self._handicap[place, columns], columns)
+            for place in (stood, at)
         )
         self._move(at, columns[(there < here) | (stood == at)])
+
+    def _of_walker(self, values: Floats, columns: Columns) -> Floats:
+        """Return for each column the sum over those that it walks with."""
+        walker = self._walker[columns]
+        return np.asarray(np.bincount(walker, weights=values), dtype=np.float64)[walker]
 
     def _move(self, at: int, columns: Columns) -> None:
         self.best[columns] = at
@@ -259,11 +268,13 @@ class FirstFoldAhead(Walk):
             return
         self._fit_in(range(1), at, columns)
         rises = self._last_losses[:, columns] - self._best_losses[:, columns]
-        rise, error = rises.sum(axis=0), np.sqrt(np.einsum("ij,ij->j", rises, rises))
+        rise = self._of_walker(rises.sum(axis=0), columns)
+        error = np.sqrt(self._of_walker(np.einsum("ij,ij->j", rises, rises), columns))
         hopeful = rise <= LOST * error
         columns, error = columns[hopeful], error[hopeful]
         self._fit_in(range(1, len(self.folds)), at, columns)
-        self._step(at, columns, np.sqrt(len(self.folds)) * error if GRID[at] < WEAK else 0.0)
+        doubt = np.sqrt(len(self.folds)) * error / self._of_walker(np.ones(len(columns)), columns)
+        self._step(at, columns, doubt if GRID[at] < WEAK else 0.0)
 
     def _move(self, at: int, columns: Columns) -> None:
         super()._move(at, columns)
