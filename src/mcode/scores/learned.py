@@ -20,7 +20,7 @@ from mcode.models.encoding import MISSING, Codes
 from mcode.models.panel import Panel, Reread
 from mcode.scores.blame import Blame, cell_features, sample_rows
 from mcode.scores.noise import Errors, weighted
-from mcode.scores.row_features import row_features, spread
+from mcode.scores.row_features import NAMES, row_features, spread
 from mcode.solvers.fit import Array, Task, fit_all, fit_of
 from mcode.solvers.threads import one_blas_thread, run_all
 
@@ -42,6 +42,8 @@ FEWEST_OF_SEVERAL = 200  # rows: several errors are seen easily, and learned fro
 CERTAIN = float(np.log(30.0))  # a recorded row with this log ratio is more likely wrong than right if 3 % of them are
 CERTAIN_OF_SEVERAL = CERTAIN - float(np.log(2.0))  # many kinds in one: rows of one of them reach a part of the ratio
 ROUNDS = 8  # of taking such rows out, at most: each lets others be seen that they had hidden
+SURPRISE = NAMES.index("model: sum of -log rho")
+DRASTIC, MOST_DRASTIC = 0.5, 0.03  # of the most drastic kind's rows, and of the recorded ones: `_drastic`
 ROUGHLY = 3e-3  # tolerance of a fit that only says which rows they are
 TOLERANCE = 2e-5
 STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough to leave the contrasts, roughly
@@ -280,16 +282,18 @@ class _Contrast:
 
         Two in a hundred recorded rows that look like a kind of error keep its ratio below fifty for all that look so,
         while a right row that is outlying in a way of its own has no such limit. A row leaves the contrast of the kind
-        that it looks like where its log ratio is above that kind's `certain`, by regressions fitted without it.
+        that it looks like where its log ratio is above that kind's `certain`, by regressions fitted without it. The
+        first of these do not see drastic rows at all.
         """
         n_kinds, n_blocks = len(corrupted), int(fold_of_row.max()) + 2
         F = np.vstack([clean] + [features for features, _ in corrupted])
         center, scale = F.mean(axis=0), spread(F)
+        drastic = _drastic(clean[:, SURPRISE], [features[:, SURPRISE] for features, _ in corrupted])
 
         def one(features: Floats, rows: NDArray[np.intp], from_here_on: float) -> Floats:
             Z = ((np.vstack([clean, features]) - center) / scale).astype(np.float32)
             fold = fold_of_row[np.concatenate([clean_rows, rows])]
-            return _fit_kind(Z, len(clean), fold, n_blocks, penalty, from_here_on)
+            return _fit_kind(Z, drastic, fold, n_blocks, penalty, from_here_on)
 
         calls = [partial(one, features, rows, c) for (features, rows), c in zip(corrupted, certain, strict=True)]
         W = np.stack(run_all(calls), axis=2)
@@ -312,25 +316,41 @@ class _Contrast:
         return np.asarray(((F - self.center) / self.scale) @ W[:-1] + W[-1])
 
 
+def _drastic(recorded: Floats, made_wrong: Sequence[Floats]) -> NDArray[np.bool_]:
+    """Return which recorded rows are as surprising, in the sum, as half of the rows with the most drastic error.
+
+    Rows that are farther out than any stated kind would teach the regressions that to be far out is right.
+    """
+    bar = max(float(np.quantile(part, 1.0 - DRASTIC)) for part in made_wrong)
+    return np.asarray(recorded > max(bar, float(np.quantile(recorded, 1.0 - MOST_DRASTIC))))
+
+
 def _fit_kind(
-    Z: Array, n_clean: int, fold: NDArray[np.intp], n_blocks: int, penalty: float, from_here_on: float
+    Z: Array, drastic: NDArray[np.bool_], fold: NDArray[np.intp], n_blocks: int, penalty: float, certain: float
 ) -> Floats:
-    """Return the coefficients of one kind's regressions, (n_features + 1, n_blocks), its rows after the clean ones."""
+    """Return the coefficients of one kind's regressions, (n_features + 1, n_blocks), its rows after recorded ones."""
+    n = len(drastic)
     weight = (fold[:, None] != np.arange(-1, n_blocks - 1)).astype(np.float32)
-    target = np.repeat((np.arange(len(Z)) >= n_clean)[:, None], n_blocks, axis=1).astype(np.uint8)
+    target = np.repeat((np.arange(len(Z)) >= n)[:, None], n_blocks, axis=1).astype(np.uint8)
     nothing = np.empty((len(Z), 0), np.uint8)
     task = Task(Z, nothing, target, np.ones((0, n_blocks), bool), weight)
     fit, penalties, W = fit_of(task, slice(None), np.float32), np.full(n_blocks, penalty), None
-    left, own = np.zeros(n_clean, bool), fold[:n_clean, None] + 1
-    for _ in range(ROUNDS):
+    everyone, own = weight[:n].copy(), fold[:n, None] + 1
+
+    def leave_out(rows: NDArray[np.bool_]) -> None:
+        weight[:n] = np.where(rows[:, None], np.float32(0), everyone)
+        fit.weigh(weight)
+
+    left = np.zeros(n, bool)
+    for done in range(ROUNDS):
+        out = left if done else drastic
+        leave_out(out)
         W = fit_all(task, penalties, W, ROUGHLY, fit).W
         rough = _without_our_share(W, weight, target)
-        certain = np.take_along_axis(Z[:n_clean] @ rough[:-1] + rough[-1], own, axis=1)[:, 0] > from_here_on
-        if not (certain & ~left).any():
+        left = left | (np.take_along_axis(Z[:n] @ rough[:-1] + rough[-1], own, axis=1)[:, 0] > certain)
+        if (left == out).all():
             break
-        left |= certain
-        weight[:n_clean][left] = 0.0
-        fit.weigh(weight)
+    leave_out(left)
     return _without_our_share(fit_all(task, penalties, W, TOLERANCE, fit).W, weight, target)
 
 
