@@ -11,8 +11,9 @@ from mcode._progress import reporting
 from mcode.experiments import clean, clean_tables, rivals
 from mcode.experiments.blame import run_blame
 from mcode.experiments.clean import CleanPlan, CleanUnit, audit_rows, measured_in, run_clean
-from mcode.experiments.clean_tables import NAMES, blocks, error_of_mean, report_clean
+from mcode.experiments.clean_tables import NAMES, blocks, report_clean
 from mcode.experiments.datasets import DataFolder, Table
+from mcode.experiments.estimate import error_of_mean
 from mcode.experiments.injection import KINDS, parts, with_errors, with_errors_of_all_kinds
 from mcode.experiments.judges import Audited, Halves
 from mcode.experiments.measuring import Effort, measure

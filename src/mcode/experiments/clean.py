@@ -4,14 +4,16 @@ Two settings. "split": models are fitted on one half of the rows, of which a sha
 kinds, and score the other half; then the halves change places. "audit": 2 % of the rows of a whole table are wrong
 while the models are fitted on it, and every other row is scored out of fold. In both, one fit serves any number of
 injections (`mcode.experiments.judges`), and there are as many as it takes for the standard error of each mean to fall
-below 0.005 (`mcode.experiments.measuring`). Audits of small tables are repeated with other wrong rows.
+below 0.005 (`mcode.experiments.measuring`). Fits to small tables differ much by which rows were wrong while they were
+made: their audits are repeated with other wrong rows, method by method, until that error is below 0.005 as well, or a
+largest number of times.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from mcode._progress import advance
 from mcode.experiments import metrics
 from mcode.experiments.blame import run_blame
 from mcode.experiments.datasets import DataFolder, Table, sample
+from mcode.experiments.estimate import REPETITIONS_THAT_SHOW, error_of_mean
 from mcode.experiments.injection import KINDS, SHARE, with_errors
 from mcode.experiments.judges import Audited, Halves
 from mcode.experiments.measuring import Effort, Tally, measure
@@ -39,13 +42,15 @@ CELLS = 2_400_000  # responses that are read in all copies of a table that has m
 MOST_EXACT = 64  # injections for which a method that looks at all rows is asked again; slow ones have fewer
 # Repetitions differ by their fits as well as by their injections. Where they show how much, the share of the wanted
 # error that is left to the injections: at all of it, the fits would push half of the means above.
-SHARE_OF_INJECTIONS, REPETITIONS_THAT_SHOW = 0.6, 3
+SHARE_OF_INJECTIONS = 0.6
 PROTOCOL = 2  # 1 had one injection for each fit of an audit: its rows must not be mixed with these
 
-# The most rows taken of a data set, and the repetitions of its audits: what fits into an hour and a half on two cores.
+# The most rows taken of a data set, and the repetitions of its audits for all methods, and for methods whose means are
+# not known well enough by then: what fits into an hour and a half on two cores.
 MOST_ROWS = 2000
 FEWER_ROWS = {"delicious": 600}
 REPETITIONS = {"emotions": 10, "genbase": 6, "medical": 4, "yeast": 4, "enron": 2}
+MOST_REPETITIONS = {"emotions": 40, "genbase": 40, "medical": 24, "yeast": 16}
 SETS = (
     "emotions", "genbase", "medical", "yeast", "enron", "imdb", "corel5k", "mediamill_sample", "bibtex",
     "reuters_aligned", "delicious",
@@ -79,7 +84,7 @@ class CleanPlan:
     kinds: tuple[str, ...] = tuple(KINDS)
     most_copies: int = MOST_COPIES
     most_exact: int = MOST_EXACT
-    most_repetitions: int = 10
+    most_repetitions: int = 40
 
     @classmethod
     def of(cls, *, quick: bool, seed: int, sets: Sequence[str] = ()) -> CleanPlan:
@@ -95,7 +100,7 @@ class CleanPlan:
             CleanUnit("audit", data, SHARE, kind, repetition)
             for repetition in range(self.most_repetitions)
             for data in self.sets
-            if repetition < self.repetitions(data)
+            if repetition < min(self.most_repetitions, MOST_REPETITIONS.get(data, self.repetitions(data)))
             for kind in self.kinds
         ]
         splits = [CleanUnit("split", data, level, "", 0) for level in self.levels for data in self.sets]
@@ -104,7 +109,7 @@ class CleanPlan:
         yield from audits[:once] + splits[:clean] + splits[clean:] + audits[once:]
 
     def repetitions(self, data: str) -> int:
-        """Return how often a data set is audited, each time with other wrong rows."""
+        """Return how often a data set is audited by all methods, each time with other wrong rows."""
         return min(self.most_repetitions, REPETITIONS.get(data, 1))
 
     def effort(self, table: Table, repetitions: int = 1) -> Effort:
@@ -145,6 +150,8 @@ def run_clean(plan: CleanPlan, data: DataFolder, folder: Path, redo: Sequence[st
     for done, unit in enumerate(units):
         advance("clean protocol", done, len(units))
         missing = [name for name in measured_in(unit) if not all(results.has(**key) for key in unit.keys(name))]
+        if unit.repetition >= plan.repetitions(unit.data):
+            missing = [name for name in missing if not is_well_known(results, unit, name)]
         if not missing:
             continue
         table = plan.table(data, unit.data)
@@ -166,6 +173,16 @@ def measured_in(unit: CleanUnit) -> list[str]:
     return [
         name for name in METHODS if name not in FEWER_SETS or (unit.data in FEWER_SETS[name] and unit.repetition == 0)
     ]
+
+
+def is_well_known(results: Results, unit: CleanUnit, method: str) -> bool:
+    """Whether the repetitions before this one tell the means of a method well enough."""
+    keys = [replace(unit, repetition=before).keys(method)[0] for before in range(unit.repetition)]
+    rows = [row for row in (results.row(**key) for key in keys) if row is not None]
+    return all(
+        error_of_mean([float(row[m]) for row in rows], [float(row[f"{m}_error"] or "nan") for row in rows]) < ENOUGH
+        for m in MEASURES
+    )
 
 
 def audit_rows(

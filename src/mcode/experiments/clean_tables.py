@@ -11,8 +11,9 @@ from scipy import stats
 
 from mcode._arrays import Floats
 from mcode.experiments import figures
-from mcode.experiments.clean import ENOUGH, REPETITIONS_THAT_SHOW
+from mcode.experiments.clean import ENOUGH
 from mcode.experiments.datasets import TITLES
+from mcode.experiments.estimate import error_of_mean
 from mcode.experiments.injection import KINDS
 from mcode.experiments.results import Results
 from mcode.experiments.rivals import CLEANLAB, DEFAULT, FEWER_SETS, METHODS, PAPER_EIGHT
@@ -63,30 +64,6 @@ def blocks(rows: Rows, setting: str, contamination: float, measure: str) -> Bloc
     errors = [[error_of_mean(*zip(*of[method], strict=True)) for method in NAMES] for of in whole.values()]
     shape = (len(whole), len(NAMES))
     return Blocks(list(whole), np.array(values).reshape(shape), np.array(errors).reshape(shape))
-
-
-def error_of_mean(values: Sequence[float], errors: Sequence[float]) -> float:
-    """Return the standard error of the mean of R repetitions, each of which is a fit with many injections.
-
-    Two answers, of which the larger is taken. The errors within the fits, sqrt(sum error^2) / R, say how far the mean
-    is from that of all injections into the tables that were fitted. From three repetitions on, the spread of their
-    means, std / sqrt(R), also tells how much the fits differ, by the rows that were wrong while they were made. With
-    fewer repetitions the error is over injections alone, for the fit or the two that there were. Fits on other rows
-    than those of the data set are in neither.
-
-    Examples
-    --------
-    >>> error_of_mean([0.7], [0.004]), error_of_mean([0.7, 0.9], [0.003, 0.004])
-    (0.004, 0.0025)
-    >>> error_of_mean([0.7, 0.8, 0.9], [0.003, 0.004, 0.003]).__round__(4)
-    0.0577
-    """
-    n = len(values)
-    within = float(np.sqrt(np.square(errors).sum()) / n)
-    if n < REPETITIONS_THAT_SHOW:
-        return within
-    between = float(np.std(values, ddof=1) / np.sqrt(n))
-    return between if np.isnan(within) else max(within, between)
 
 
 def report_clean(results: Results, blame: Results, folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from mcode._arrays import Floats
 
 ROUNDING = 1e-9
+REPETITIONS_THAT_SHOW = 3  # how much fits differ
 FEWEST_FOR_A_LINE = 6  # pairs; with fewer, a fitted coefficient makes the mean of skewed values wrong
 
 
@@ -109,3 +111,27 @@ def mean_by_regression(cheap: Floats, paired: Floats, exact: Floats) -> Estimate
     of_exact = left_over * (1.0 / n + shift**2 / safe)
     of_cheap = b**2 * np.var(cheap, axis=0, ddof=1) / n_cheap
     return Estimate(exact.mean(axis=0) + b * shift, np.sqrt(of_exact + of_cheap), np.sqrt(of_exact))
+
+
+def error_of_mean(values: Sequence[float], errors: Sequence[float]) -> float:
+    """Return the standard error of the mean of R repetitions, each of which is a fit with many injections.
+
+    Two answers, of which the larger is taken. The errors within the fits, sqrt(sum error^2) / R, say how far the mean
+    is from that of all injections into the tables that were fitted. From three repetitions on, the spread of their
+    means, std / sqrt(R), also tells how much the fits differ, by the rows that were wrong while they were made. With
+    fewer repetitions the error is over injections alone, for the fit or the two that there were. Fits on other rows
+    than those of the data set are in neither.
+
+    Examples
+    --------
+    >>> error_of_mean([0.7], [0.004]), error_of_mean([0.7, 0.9], [0.003, 0.004])
+    (0.004, 0.0025)
+    >>> error_of_mean([0.7, 0.8, 0.9], [0.003, 0.004, 0.003]).__round__(4)
+    0.0577
+    """
+    n = len(values)
+    within = float(np.sqrt(np.square(errors).sum()) / n)
+    if n < REPETITIONS_THAT_SHOW:
+        return within
+    between = float(np.std(values, ddof=1) / np.sqrt(n))
+    return between if np.isnan(within) else max(within, between)

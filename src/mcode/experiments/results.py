@@ -60,7 +60,11 @@ class Results:
 
     def has(self, **key: object) -> bool:
         """Whether the row of these keys is there."""
-        return tuple(_text(key[name]) for name in self.keys) in self._rows
+        return self.row(**key) is not None
+
+    def row(self, **key: object) -> dict[str, str] | None:
+        """Return the row of these keys, as texts, or None."""
+        return self._rows.get(tuple(_text(key[name]) for name in self.keys))
 
     def rows(self) -> list[dict[str, str]]:
         """Return all rows, as texts."""
