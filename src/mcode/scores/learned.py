@@ -39,11 +39,13 @@ DEFAULT_ERRORS: dict[ErrorKind, float] = {
     Several(Drop()): 0.5,
 }
 FEWEST_OF_SEVERAL = 200  # rows: several errors are seen easily, and learned from half of the rows
-CERTAIN = float(np.log(30.0))  # a recorded row with this log ratio is more likely wrong than right if 3 % of them are
-CERTAIN_OF_SEVERAL = CERTAIN - float(np.log(2.0))  # many kinds in one: rows of one of them reach a part of the ratio
+CERTAIN = float(np.log(40.0))  # a recorded row with this log ratio is about as likely wrong as right if 2 % of them are
+CERTAIN_OF_SEVERAL = float(np.log(25.0))  # many kinds in one: rows of one of them reach a part of the ratio
 ROUNDS = 8  # of taking such rows out, at most: each lets others be seen that they had hidden
 SURPRISE = NAMES.index("model: sum of -log rho")
-DRASTIC, MOST_DRASTIC = 0.5, 0.03  # of the most drastic kind's rows, and of the recorded ones: `_drastic`
+# `_drastic` rows: the share of the most drastic kind's that are as surprising, and the least and the largest share of
+# the recorded ones that they are where they matter; fewer are right rows that are outlying in a way of their own.
+DRASTIC, FEWEST_DRASTIC, MOST_DRASTIC = 0.3, 0.0125, 0.05
 ROUGHLY = 3e-3  # tolerance of a fit that only says which rows they are
 TOLERANCE = 2e-5
 STAYING = 0.5  # of the wrong recorded rows, those that are not certain enough to leave the contrasts, roughly
@@ -317,12 +319,13 @@ class _Contrast:
 
 
 def _drastic(recorded: Floats, made_wrong: Sequence[Floats]) -> NDArray[np.bool_]:
-    """Return which recorded rows are as surprising, in the sum, as half of the rows with the most drastic error.
+    """Return which recorded rows are as surprising, in the sum, as few of the rows with the most drastic error.
 
     Rows that are farther out than any stated kind would teach the regressions that to be far out is right.
     """
     bar = max(float(np.quantile(part, 1.0 - DRASTIC)) for part in made_wrong)
-    return np.asarray(recorded > max(bar, float(np.quantile(recorded, 1.0 - MOST_DRASTIC))))
+    found = recorded > max(bar, float(np.quantile(recorded, 1.0 - MOST_DRASTIC)))
+    return np.asarray(found if found.mean() >= FEWEST_DRASTIC else np.zeros_like(found))
 
 
 def _fit_kind(
