@@ -50,7 +50,7 @@ PROTOCOL = 2  # 1 had one injection for each fit of an audit: its rows must not 
 MOST_ROWS = 2000
 FEWER_ROWS = {"delicious": 600}
 REPETITIONS = {"emotions": 10, "genbase": 6, "medical": 4, "yeast": 4, "enron": 2}
-MOST_REPETITIONS = {"emotions": 40, "genbase": 40, "medical": 24, "yeast": 16}
+MOST_REPETITIONS = {"emotions": 14, "genbase": 13, "medical": 8, "yeast": 7}
 SETS = (
     "emotions", "genbase", "medical", "yeast", "enron", "imdb", "corel5k", "mediamill_sample", "bibtex",
     "reuters_aligned", "delicious",
@@ -84,7 +84,7 @@ class CleanPlan:
     kinds: tuple[str, ...] = tuple(KINDS)
     most_copies: int = MOST_COPIES
     most_exact: int = MOST_EXACT
-    most_repetitions: int = 40
+    most_repetitions: int = 14
 
     @classmethod
     def of(cls, *, quick: bool, seed: int, sets: Sequence[str] = ()) -> CleanPlan:
