@@ -8,7 +8,7 @@ from cleanlab.multilabel_classification import get_label_quality_scores
 
 import mcode
 from mcode._progress import reporting
-from mcode.experiments import clean, clean_tables, rivals
+from mcode.experiments import clean, clean_tables, metrics, rivals
 from mcode.experiments.blame import run_blame
 from mcode.experiments.clean import CleanPlan, CleanUnit, audit_rows, measured_in, run_clean
 from mcode.experiments.clean_tables import NAMES, blocks, report_clean
@@ -365,6 +365,31 @@ def test_units_begin_with_one_audit_of_everything():
     assert {unit.repetition for unit in units[:once]} == {0}
     assert units[once] == CleanUnit("split", "emotions", 0.0, "", 0)
     assert len(set(units)) == len(units)
+
+
+def test_a_method_is_repeated_until_the_spread_of_its_fits_is_known(tmp_path):
+    results = clean.clean_results(tmp_path)
+    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 6)
+    for method, spread, error in (("LOF", 0.001, 0.002), ("RD", 0.1, 0.002), ("OCSVM", 0.0, "")):
+        results.append(
+            {
+                **{"setting": "audit", "data": "genbase", "contamination": 0.02, "kind": "one flip"},
+                **{"repetition": r, "method": method, "injections": 10},
+                **dict.fromkeys(metrics.MEASURES, 0.5 + spread * (r % 2)),
+                **{f"{m}_error": error for m in metrics.MEASURES},
+            }
+            for r in range(6)
+        )
+    assert clean.is_well_known(results, unit, "LOF")
+    assert not clean.is_well_known(results, unit, "RD")
+    assert clean.is_well_known(results, unit, "OCSVM")  # what it says of one injection is all there is, and the same
+
+
+def test_small_tables_have_more_repetitions_than_all_methods_need():
+    plan = CleanPlan()
+    for data, most in clean.MOST_REPETITIONS.items():
+        assert plan.repetitions(data) < most <= plan.most_repetitions
+        assert sum(unit.data == data and unit.setting == "audit" for unit in plan.units()) == 6 * most
 
 
 def test_reports_name_where_the_default_loses(tmp_path):
