@@ -99,3 +99,7 @@ def test_the_ranked_table_has_every_row_and_sentences_where_there_are_findings(a
 
 def test_a_summary_in_text_says_what_was_audited():
     assert summary_lines(summary())[0] == "visits.csv: 100 rows, 2 responses, 7 features (model dbr, score learned)."
+
+
+def test_as_many_rows_are_said_to_be_wrong_as_their_probabilities_add_up_to(audited):
+    assert summarised(audited).error_rate * 200 == pytest.approx(audited.error_probability.sum())

@@ -101,7 +101,7 @@ def show_comparison(say: Any, truth: dict[str, Any]) -> None:
     k, n = truth["flagged"], truth["wrong"]
     named = percent(truth["right_response_named_first"])
     lines = {
-        f"of the {k:,} flagged rows": (truth["precision"], f"wrong; in {named} of them the response named first is"),
+        f"of the {k:,} flagged rows": (truth["precision"], f"wrong; {named} of them have a wrong response named first"),
         f"of {k:,} found label by label": (truth["precision_label_by_label"], "wrong"),
         f"of the {n:,} most suspicious rows": (truth["precision_at_wrong"], "wrong"),
         f"of {n:,} found label by label": (truth["precision_at_wrong_label_by_label"], "wrong"),

@@ -72,7 +72,7 @@ class Summary:
     source : str, what was audited
     n_rows, n_features, n_responses : int
     model, score : str, names of the model and of the score
-    error_rate : float, estimated share of wrong rows
+    error_rate : float, estimated share of wrong rows: the mean of their error probabilities
     cut : Cut
     scores : Histogram of the scores
     health : tuple of ResponseHealth, most suspicious first
@@ -126,7 +126,7 @@ def summarise(
         n_responses=n_responses,
         model=model,
         score=score,
-        error_rate=found.error_rate,
+        error_rate=float(found.error_probability.mean()),  # what it assumes before it looks is careful: too low
         cut=cut,
         scores=Histogram.of(found.outlier_score, flagged),
         health=_health(found, label_names, first_named),

@@ -292,12 +292,12 @@ class _Contrast:
         center, scale = F.mean(axis=0), spread(F)
         drastic = _drastic(clean[:, SURPRISE], [features[:, SURPRISE] for features, _ in corrupted])
 
-        def one(features: Floats, rows: NDArray[np.intp], from_here_on: float) -> Floats:
+        def one(features: Floats, rows: NDArray[np.intp], bar: float) -> Floats:
             Z = ((np.vstack([clean, features]) - center) / scale).astype(np.float32)
             fold = fold_of_row[np.concatenate([clean_rows, rows])]
-            return _fit_kind(Z, drastic, fold, n_blocks, penalty, from_here_on)
+            return _fit_kind(Z, drastic, fold, n_blocks, penalty, bar)
 
-        calls = [partial(one, features, rows, c) for (features, rows), c in zip(corrupted, certain, strict=True)]
+        calls = [partial(one, features, rows, bar) for (features, rows), bar in zip(corrupted, certain, strict=True)]
         W = np.stack(run_all(calls), axis=2)
         return cls(center, scale, W.reshape(len(W), n_blocks * n_kinds), n_kinds)
 
