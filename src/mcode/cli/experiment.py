@@ -43,6 +43,10 @@ def experiment(
         bool,
         typer.Option("--only-tables", help="Measure nothing: write the tables and figures of the rows that are there."),
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, metavar="N", help="Processes of the clean protocol; one for each core."),
+    ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -67,6 +71,7 @@ def experiment(
                 sets=o.split_names(sets),
                 redo=o.split_names(redo),
                 only_tables=only_tables,
+                jobs=jobs,
             )
         table = folder / "table.md"
         for line in table.read_text(encoding="utf-8").splitlines() if table in written else ["No complete runs yet."]:

@@ -13,7 +13,7 @@ from mcode._arrays import Floats
 from mcode.experiments import figures
 from mcode.experiments.clean import ENOUGH
 from mcode.experiments.datasets import TITLES
-from mcode.experiments.estimate import error_of_mean
+from mcode.experiments.estimate import over_fits
 from mcode.experiments.injection import KINDS
 from mcode.experiments.results import Results
 from mcode.experiments.rivals import CLEANLAB, DEFAULT, FEWER_SETS, METHODS, PAPER_EIGHT
@@ -28,13 +28,13 @@ Rows = Sequence[Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Means over repetitions of every method, for each data set and kind of error where all methods are there.
+    """Means over fits of every method, for each data set and kind of error where all methods are there.
 
     Attributes
     ----------
     names : list of pairs (data set, kind)
     values : (n, k) array, blocks by methods
-    errors : (n, k) array of standard errors of the means (`error_of_mean`); NaN where they are not known
+    errors : (n, k) array of standard errors of the means (`over_fits`); NaN where they are not known
     """
 
     names: list[tuple[str, str]]
@@ -53,15 +53,15 @@ class Blocks:
 
 def blocks(rows: Rows, setting: str, contamination: float, measure: str) -> Blocks:
     """Gather what every method reached in a setting."""
-    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    found: dict[tuple[str, str], dict[str, list[tuple[int, float, float]]]] = {}
     for row in rows:
         if row["setting"] == setting and float(row["contamination"]) == contamination:
             error = float(row[f"{measure}_error"] or "nan")
             of = found.setdefault((row["data"], row["kind"]), {})
-            of.setdefault(row["method"], []).append((float(row[measure]), error))
+            of.setdefault(row["method"], []).append((int(row["fits"]), float(row[measure]), error))
     whole = {name: of for name, of in found.items() if all(method in of for method in NAMES)}
-    values = [[np.mean([value for value, _ in of[method]]) for method in NAMES] for of in whole.values()]
-    errors = [[error_of_mean(*zip(*of[method], strict=True)) for method in NAMES] for of in whole.values()]
+    pairs = [[over_fits(*zip(*of[method], strict=True)) for method in NAMES] for of in whole.values()]
+    values, errors = ([[pair[part] for pair in line] for line in pairs] for part in (0, 1))
     shape = (len(whole), len(NAMES))
     return Blocks(list(whole), np.array(values).reshape(shape), np.array(errors).reshape(shape))
 
@@ -103,29 +103,37 @@ def report_clean(results: Results, blame: Results, folder: Path) -> list[Path]:
 def fewer_sets(rows: Rows) -> TextTable | None:
     """Return what methods that are measured on fewer data sets reach beside the default: AUC / average precision.
 
-    A line is a method on a data set in a setting, over the kinds of error and repetitions that both have.
+    A line is a method on a data set in a setting, over the kinds of error that both have.
     """
     lines = []
     for method in FEWER_SETS:
-        mine = {_run(row): row for row in rows if row["method"] == method}
-        default = {_run(row): row for row in rows if row["method"] == DEFAULT}
-        both = [run for run in mine if run in default]
-        for data, setting, level in dict.fromkeys(run[:3] for run in both):
-            runs = [run for run in both if run[:3] == (data, setting, level)]
+        mine, default = (_gathered(rows, name) for name in (method, DEFAULT))
+        both = [block for block in mine if block in default]
+        for data, setting, level in dict.fromkeys(block[:3] for block in both):
+            kinds = [block for block in both if block[:3] == (data, setting, level)]
             cells = [
-                " / ".join(f"{np.mean([float(found[run][m]) for run in runs]):.3f}" for m in ("auc", "ap"))
+                " / ".join(f"{np.mean([_mean(found[block], m) for block in kinds]):.3f}" for m in ("auc", "ap"))
                 for found in (mine, default)
             ]
             name = f"{setting}, {100 * float(level):g} % wrong"
-            lines.append([Cell(text) for text in (method, TITLES[data], name, *cells, str(len(runs)))])
+            lines.append([Cell(text) for text in (method, TITLES[data], name, *cells, str(len(kinds)))])
     if not lines:
         return None
     title = "Methods measured on fewer data sets: AUC / average precision"
-    return TextTable(title, ("method", "data set", "setting", "its own", "default", "runs"), lines)
+    return TextTable(title, ("method", "data set", "setting", "its own", "default", "kinds"), lines)
 
 
-def _run(row: Mapping[str, str]) -> tuple[str, ...]:
-    return row["data"], row["setting"], row["contamination"], row["kind"], row["repetition"]
+def _gathered(rows: Rows, method: str) -> dict[tuple[str, ...], list[Mapping[str, str]]]:
+    """Return the rows of a method by data set, setting, contamination and kind of error."""
+    found: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    for row in rows:
+        if row["method"] == method:
+            found.setdefault((row["data"], row["setting"], row["contamination"], row["kind"]), []).append(row)
+    return found
+
+
+def _mean(rows: Rows, measure: str) -> float:
+    return over_fits([int(row["fits"]) for row in rows], [float(row[measure]) for row in rows], [0.0] * len(rows))[0]
 
 
 def _levels(rows: Rows) -> list[float]:

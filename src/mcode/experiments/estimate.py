@@ -10,7 +10,6 @@ import numpy as np
 from mcode._arrays import Floats
 
 ROUNDING = 1e-9
-REPETITIONS_THAT_SHOW = 3  # how much fits differ
 FEWEST_FOR_A_LINE = 6  # pairs; with fewer, a fitted coefficient makes the mean of skewed values wrong
 
 
@@ -113,25 +112,32 @@ def mean_by_regression(cheap: Floats, paired: Floats, exact: Floats) -> Estimate
     return Estimate(exact.mean(axis=0) + b * shift, np.sqrt(of_exact + of_cheap), np.sqrt(of_exact))
 
 
-def error_of_mean(values: Sequence[float], errors: Sequence[float]) -> float:
-    """Return the standard error of the mean of R repetitions, each of which is a fit with many injections.
+def over_fits(fits: Sequence[int], means: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
+    """Return the mean of many fits, and its standard error, from those of parts of them.
 
-    Two answers, of which the larger is taken. The errors within the fits, sqrt(sum error^2) / R, say how far the mean
-    is from that of all injections into the tables that were fitted. From three repetitions on, the spread of their
-    means, std / sqrt(R), also tells how much the fits differ, by the rows that were wrong while they were made. With
-    fewer repetitions the error is over injections alone, for the fit or the two that there were. Fits on other rows
-    than those of the data set are in neither.
+    One fit has the error of its injections. Of several, each counts alike and what they differ by is the error: by the
+    rows that were wrong while they were made, and by the injections. The squares that were summed in a part follow
+    from its error, so that the parts say what all fits together would.
+
+    Parameters
+    ----------
+    fits : how many fits each part has
+    means, errors : of each part; the error of a part of several fits is std / sqrt(fits)
 
     Examples
     --------
-    >>> error_of_mean([0.7], [0.004]), error_of_mean([0.7, 0.9], [0.003, 0.004])
-    (0.004, 0.0025)
-    >>> error_of_mean([0.7, 0.8, 0.9], [0.003, 0.004, 0.003]).__round__(4)
-    0.0577
+    >>> over_fits([1], [0.7], [0.004])
+    (0.7, 0.004)
+    >>> values = np.array([0.70, 0.74, 0.81, 0.79, 0.70])
+    >>> error = values.std(ddof=1) / np.sqrt(5)
+    >>> in_parts = over_fits([2, 3], [0.72, values[2:].mean()], [0.02, values[2:].std(ddof=1) / np.sqrt(3)])
+    >>> np.allclose(in_parts, (values.mean(), error))
+    True
     """
-    n = len(values)
-    within = float(np.sqrt(np.square(errors).sum()) / n)
-    if n < REPETITIONS_THAT_SHOW:
-        return within
-    between = float(np.std(values, ddof=1) / np.sqrt(n))
-    return between if np.isnan(within) else max(within, between)
+    n, mean, error = (np.asarray(values, dtype=np.float64) for values in (fits, means, errors))
+    total = n.sum()
+    if total == 1:
+        return float(mean[0]), float(error[0])
+    overall = (n * mean).sum() / total
+    squares = (n * (n - 1.0) * error**2 + n * (mean - overall) ** 2).sum()
+    return float(overall), float(np.sqrt(squares / (total - 1.0) / total))

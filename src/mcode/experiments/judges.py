@@ -7,7 +7,7 @@ is wrong. For the others the score of a copy is an approximation, and only `scor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol, cast
 
@@ -22,7 +22,7 @@ from mcode.experiments.rivals import METHODS, Among, Method
 from mcode.experiments.stopwatch import Stopwatch
 from mcode.models.encoding import Codes
 
-MOST_BATCHES = 64
+MOST_BATCHES = 1_000
 Flags = NDArray[np.bool_]
 Copies = list[seen.Rows]  # of all ranked rows; in several parts where several fits judge them
 
@@ -57,6 +57,10 @@ class Judge(Protocol):
         """Return the scores of all ranked rows when copies took the places of the wrong ones."""
 
 
+def _read_by(methods: Mapping[str, Method]) -> seen.Reads:
+    return seen.together(method.reads for method in methods.values())
+
+
 class Halves:
     """Methods fitted on each half of a table, which rank the other half: all rows are ranked."""
 
@@ -70,8 +74,8 @@ class Halves:
         for half in (0, 1):
             train = np.flatnonzero(half_of_row != half)
             Y = with_errors_of_all_kinds(table.Y[train], contamination, rng)
-            read = seen.Table(table.X[train], Y, final=True)
             fitted = {name: METHODS[name]() for name in methods}
+            read = seen.Table(table.X[train], Y, final=True, reads=_read_by(fitted))
             for name, method in fitted.items():
                 watch(name, partial(method.fit, read))
             self._tests.append(np.flatnonzero(half_of_row == half))
@@ -126,9 +130,9 @@ class Audited:
 
     def __init__(self, table: Table, Y: Codes, wrong: Flags, methods: Sequence[str], watch: Stopwatch) -> None:
         self.table, self.ranked, self._watch = table, np.flatnonzero(~wrong), watch
-        self.read = seen.Table(table.X, Y, final=False)
-        self._rows = self.read.with_responses(Y[self.ranked], self.ranked)
         self._fitted = {name: METHODS[name]() for name in methods}
+        self.read = seen.Table(table.X, Y, final=False, reads=_read_by(self._fitted))
+        self._rows = self.read.with_responses(Y[self.ranked], self.ranked)
         self.right = {name: watch(name, partial(self._fit, name)) for name in methods}
 
     def _fit(self, name: str) -> Floats:
@@ -143,8 +147,7 @@ class Audited:
 
     def most_exact(self, name: str) -> int:
         """Return how often a method may be fitted."""
-        n, d = self.table.Y.shape
-        return cast(Among, self._fitted[name]).most_fits(n, self.table.X.shape[1] + d)
+        return cast(Among, self._fitted[name]).most_fits(self._rows)
 
     def copies(self, Y: Codes) -> Copies:
         """Return the ranked rows with responses Y, for models that never saw them."""

@@ -57,7 +57,8 @@ class Tally:
         if not self.injections:
             return False
         found = self.estimate()
-        hopeless = not self.one_row and self.injections >= self.most_exact and (found.exact_error > effort.target).any()
+        no_more = not self.one_row and self.injections >= self.most_exact
+        hopeless = no_more and (found.exact_error > effort.target).any()
         return bool(hopeless or (found.error < effort.target).all())
 
     def wants_exact(self, effort: Effort) -> bool:
@@ -85,7 +86,7 @@ def measure(judge: Judge, methods: Sequence[str], kind: str, seed: Sequence[int]
         rng = np.random.default_rng(judge.table.seed(*seed, copy))
         other = KINDS[kind].corrupt(right, rng)
         changed = (other != right).any(axis=1)[judge.ranked]
-        injections = [_flags(rows, len(changed)) for rows in parts(changed, SHARE, rng)]
+        injections = list(parts(changed, SHARE, rng))
         copies = judge.copies(other[judge.ranked])
         for name in pending:
             _add(tallies[name], judge, name, injections, copies, effort)
@@ -99,15 +100,16 @@ def _begun(judge: Judge, name: str, effort: Effort) -> Tally:
 
 
 def _add(
-    tally: Tally, judge: Judge, name: str, injections: list[NDArray[np.bool_]], copies: Copies, effort: Effort
+    tally: Tally, judge: Judge, name: str, injections: list[NDArray[np.intp]], copies: Copies, effort: Effort
 ) -> None:
     """Add the injections of one copy: all of them approximately, exactly as many as it takes."""
     scores = judge.copy_scores(name, copies)
-    approximate = [_measures(wrong, np.where(wrong, scores, judge.right[name])) for wrong in injections]
+    approximate = metrics.of_injections(injections, scores, judge.right[name]).tolist()
     tally.approximate += approximate
-    for wrong, found in zip(injections, approximate, strict=True):
+    for rows, found in zip(injections, approximate, strict=True):
         if not tally.wants_exact(effort):
             break
+        wrong = _flags(rows, len(scores))
         tally.paired.append(found)
         tally.exact.append(_measures(wrong, judge.scores_with(name, wrong, copies)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -76,6 +78,43 @@ def all_of(wrong: Flags, score: Floats) -> dict[str, float]:
     """Return the three measures by name."""
     groups = _tied_groups(wrong, score)
     return {"auc": _auc(groups), "ap": _average_precision(groups), "precision": _precision_at(groups, None)}
+
+
+def of_injections(injections: Sequence[NDArray[np.intp]], wrong: Floats, right: Floats) -> NDArray[np.float64]:
+    """Return the three measures of many injections into the same rows, shape (number of injections, 3).
+
+    An injection gives some rows their `wrong` score, and all others keep their `right` one. Only the few wrong rows of
+    each are looked up in the order of the right scores, instead of ordering all rows for every injection.
+
+    Parameters
+    ----------
+    injections : rows of each injection, the same number in all
+    wrong, right : (n,) arrays of scores
+
+    Examples
+    --------
+    >>> of_injections([np.array([0])], np.array([4.0, 0.0, 0.0]), np.array([0.0, 5.0, 3.0])).round(2)
+    array([[0.5, 0.5, 0. ]])
+    """
+    rows = np.array(injections)
+    if np.isnan(wrong[rows]).any() or np.isnan(right).any():
+        raise InputError("score", "it holds NaN", "a score orders rows")
+    score, replaced, ordered = wrong[rows], right[rows], np.sort(right)
+    n, k = len(right), rows.shape[1]
+    # of each wrong row: right ones above it, and as high, those that have become wrong not among them
+    above = n - np.searchsorted(ordered, score, side="right") - _count(replaced, np.greater, score)
+    level = n - np.searchsorted(ordered, score, side="left") - _count(replaced, np.greater_equal, score) - above
+    wrong_above, wrong_level = _count(score, np.greater, score), _count(score, np.equal, score)
+    precision = (wrong_above + wrong_level) / (above + level + wrong_above + wrong_level)
+    taken = np.clip(k - above - wrong_above, 0, level + wrong_level) / (level + wrong_level)
+    return np.column_stack(
+        [1.0 - (above + level / 2.0).mean(axis=1) / (n - k), precision.mean(axis=1), taken.mean(axis=1)]
+    )
+
+
+def _count(of: Floats, compare: np.ufunc, score: Floats) -> NDArray[np.float64]:
+    """Return how many of the values of a row are above, at least, or as high as each of its scores."""
+    return np.asarray(compare(of[:, None, :], score[:, :, None]).sum(axis=2, dtype=np.float64))
 
 
 def _tied_groups(wrong: Flags, score: Floats) -> Groups:

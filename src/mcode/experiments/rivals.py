@@ -11,9 +11,9 @@ import numpy as np
 from mcode._arrays import Floats
 from mcode._optional import require
 from mcode.detector import MCODE, SongCAD
-from mcode.detector.reading import apply_score, fit_score
+from mcode.detector.reading import apply_score, companions_of, fit_score
 from mcode.experiments.methods import NEIGHBOURS, NU, robust
-from mcode.experiments.seen import DEFAULT_MODEL, Rows, Table
+from mcode.experiments.seen import DEFAULT_MODEL, Reads, Rows, Table
 from mcode.models.base_rate import smoothed_base_rate
 from mcode.models.encoding import Codes
 from mcode.scores import ForeignScore, LOFScore, NormScore, OneClassScore, as_score
@@ -21,7 +21,12 @@ from mcode.scores.foreign import BatchDependenceWarning
 from mcode.scores.learned import LearnedScore
 
 DEFAULT = "mcode default"
-HEAVY = 1e9  # rows * min(rows, columns)^2 of [x, y] from which on a robust covariance takes seconds
+NO_MODEL: Reads = {}
+BY_BR: Reads = {"BR": ()}
+BY_DBR: Reads = {"DBR": ()}
+MOST_FITS, FEWER_FITS = 400, 40  # for as many injections; fewer where a fit takes seconds
+HEAVY = 1e9  # rows * columns^2 from which on the decompositions of a robust covariance do; with fewer rows than columns
+# there are none (`mcode.scores.scatter`)
 CopiesAre = Literal["alone", "among", "none"]
 
 
@@ -30,10 +35,12 @@ class Method(Protocol):
 
     `copies` says how an audit scores a row of its table had it been recorded with an error: "alone" by `score`, since
     what was fitted without the row does not change with it; "among" by a fit on the very rows that are ranked, since
-    such a method has no other; "none" not at all.
+    such a method has no other; "none" not at all. `reads` are the models that it looks through, by name, each with the
+    companions that it wants to see beside it.
     """
 
     copies: CopiesAre
+    reads: Reads
     whole_batch: bool  # whether a row's score depends on the rows it is scored with
 
     def fit(self, table: Table) -> Floats:
@@ -46,8 +53,8 @@ class Method(Protocol):
 class Among(Method, Protocol):
     """A method that is fitted on the rows it ranks."""
 
-    def most_fits(self, n_rows: int, n_columns: int) -> int:
-        """Return how many injections it may be fitted for, by what a fit to so large an [x, y] costs."""
+    def most_fits(self, rows: Rows) -> int:
+        """Return for how many injections it may be fitted, by what a fit costs."""
 
     def fit_among(self, rows: Rows) -> Floats:
         """Fit on some rows and return their own scores."""
@@ -61,6 +68,7 @@ class OverRho:
 
     def __init__(self, model: str, score: Callable[[], Any]) -> None:
         self.model, self._make = model, score
+        self.reads: Reads = {model: companions_of(score())}
 
     def fit(self, table: Table) -> Floats:
         """Fit on the out-of-fold panel of the table."""
@@ -85,16 +93,17 @@ class OverMatrix:
         matrix: Callable[[Rows], Any],
         score: Callable[[Any], Any],
         *,
+        reads: Reads = NO_MODEL,
         whole_batch: bool = False,
-        fits: int = 48,
-        fits_if_heavy: int | None = None,
+        decomposes: bool = False,
     ) -> None:
-        self._matrix, self._make, self.whole_batch = matrix, score, whole_batch
-        self._fits, self._fits_if_heavy = fits, fits if fits_if_heavy is None else fits_if_heavy
+        self._matrix, self._make, self.reads, self.whole_batch = matrix, score, reads, whole_batch
+        self._decomposes = decomposes
 
-    def most_fits(self, n_rows: int, n_columns: int) -> int:
-        """Return how many injections it may be fitted for."""
-        return self._fits_if_heavy if n_rows * min(n_rows, n_columns) ** 2 > HEAVY else self._fits
+    def most_fits(self, rows: Rows) -> int:
+        """Return for how many injections it may be fitted."""
+        n, m = self._matrix(rows).shape if self._decomposes else (0, 0)
+        return FEWER_FITS if n >= m and n * m**2 > HEAVY else MOST_FITS
 
     def fit(self, table: Table) -> Floats:
         """Fit on the rows of the table."""
@@ -118,6 +127,7 @@ class Cleanlab:
 
     copies: CopiesAre = "alone"
     whole_batch = False
+    reads = BY_BR
 
     def __init__(self, method: str, aggregator: dict[str, Any]) -> None:
         self._options = {"method": method, "aggregator_kwargs": aggregator}
@@ -138,6 +148,7 @@ class Song:
 
     copies: CopiesAre = "none"
     whole_batch = False
+    reads = NO_MODEL
 
     def fit(self, table: Table) -> Floats:
         """Fit on each fold's other rows and on all rows."""
@@ -155,6 +166,7 @@ class BaseRate:
 
     copies: CopiesAre = "alone"
     whole_batch = False
+    reads = NO_MODEL
 
     def fit(self, table: Table) -> Floats:
         """Count how often each response is present."""
@@ -171,6 +183,7 @@ class NearestLabelSet:
 
     copies: CopiesAre = "alone"
     whole_batch = False
+    reads = NO_MODEL
 
     def fit(self, table: Table) -> Floats:
         """Remember the label sets."""
@@ -237,14 +250,14 @@ _SOFTMIN = {"method": "softmin", "temperature": 0.1}
 
 METHODS: dict[str, Callable[[], Method]] = {
     DEFAULT: lambda: OverRho(DEFAULT_MODEL, lambda: as_score(MCODE().score)),
-    "RD": lambda: OverMatrix(_joint, lambda M: robust(), fits=24, fits_if_heavy=4),
+    "RD": lambda: OverMatrix(_joint, lambda M: robust(), decomposes=True),
     "LOF": lambda: OverMatrix(_joint, lambda M: LOFScore(NEIGHBOURS)),
     "OCSVM": lambda: OverMatrix(_joint, _one_class_of),
     "MCODE-ComP": lambda: OverRho("DBR", _named("complement")),
-    "MCODE-RD": lambda: OverMatrix(_rho, lambda M: robust()),
+    "MCODE-RD": lambda: OverMatrix(_rho, lambda M: robust(), reads=BY_DBR, decomposes=True),
     "MCODE-Linf": lambda: OverRho("DBR", lambda: NormScore(np.inf)),
-    "MCODE-LOF": lambda: OverMatrix(_rho, lambda M: LOFScore(NEIGHBOURS)),
-    "MCODE-OCSVM": lambda: OverMatrix(_rho, _one_class_of),
+    "MCODE-LOF": lambda: OverMatrix(_rho, lambda M: LOFScore(NEIGHBOURS), reads=BY_DBR),
+    "MCODE-OCSVM": lambda: OverMatrix(_rho, _one_class_of, reads=BY_DBR),
     "DBR noise": lambda: OverRho("DBR", _named("noise")),
     "chain complement": lambda: OverRho("chain", _named("complement")),
     "chain Linf": lambda: OverRho("chain", lambda: NormScore(np.inf)),
@@ -258,8 +271,8 @@ METHODS: dict[str, Callable[[], Method]] = {
     "cleanlab margin": lambda: Cleanlab("normalized_margin", _EMA),
     "cleanlab entropy": lambda: Cleanlab("confidence_weighted_entropy", _EMA),
     "cleanlab softmin": lambda: Cleanlab("self_confidence", _SOFTMIN),
-    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0), fits=16),
-    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0), fits=16),
+    "IForest [x, y]": lambda: OverMatrix(_narrow, _pyod("iforest", "IForest", random_state=0)),
+    "IForest y": lambda: OverMatrix(_responses, _pyod("iforest", "IForest", random_state=0)),
     "ECOD [x, y]": lambda: OverMatrix(_narrow, _pyod("ecod", "ECOD"), whole_batch=True),
     "ECOD y": lambda: OverMatrix(_responses, _pyod("ecod", "ECOD"), whole_batch=True),
     "base rate": BaseRate,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import joblib
+
 from mcode.errors import UnknownNameError
 from mcode.experiments.artefacts import artefact_results, report_artefacts, run_artefacts
 from mcode.experiments.blame import blame_results
@@ -30,6 +32,7 @@ def run_experiment(
     sets: Sequence[str] = (),
     redo: Sequence[str] = (),
     only_tables: bool = False,
+    jobs: int | None = None,
 ) -> list[Path]:
     """Run an experiment, or what is left of it, and write its rows, tables and figures.
 
@@ -43,6 +46,7 @@ def run_experiment(
     sets : file names of data sets; all of the experiment where none is given
     redo : methods to measure again
     only_tables : measure nothing; write the tables and figures of the rows that are there
+    jobs : processes of the clean protocol side by side; None is one for each core, or this one alone if `quick`
 
     Returns
     -------
@@ -58,7 +62,8 @@ def run_experiment(
         return _report(which, folder)
     source = DataFolder(data)
     if which == "clean":
-        run_clean(CleanPlan.of(quick=quick, seed=seed, sets=sets), source, folder, redo)
+        processes = jobs or (1 if quick else joblib.cpu_count())
+        run_clean(CleanPlan.of(quick=quick, seed=seed, sets=sets), source, folder, redo, processes)
     elif which == "likelihood":
         run_likelihood(source, folder, quick=quick, seed=seed, sets=sets)
     elif which == "artefacts":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +26,27 @@ from mcode.scores import as_score
 from mcode.spaces.joint import joint
 from mcode.spaces.rho import RhoSpace
 
+Reads: TypeAlias = Mapping[str, tuple[str, ...]]  # models by name, and the companions that are wanted beside each
 FOLDS = 5  # of the cross-fit and of the search for the penalty, as in `mcode.audit`
 DEFAULT_MODEL = "DBR" if MCODE().model == "dbr" else "default"
 # of the default's score and of the noise score, each once
 COMPANIONS = tuple(dict.fromkeys(companions_of(as_score(MCODE().score)) + companions_of(as_score("noise"))))
 WIDEST = 200  # features of x that PyOD's detectors are given, those of largest variance; they take dense tables only
+
+
+def together(reads: Iterable[Reads]) -> Reads:
+    """Return what several methods read, taken together.
+
+    Examples
+    --------
+    >>> together([{"DBR": ()}, {"BR": ("rate",), "DBR": ("br",)}])
+    {'DBR': ('br',), 'BR': ('rate',)}
+    """
+    wanted: dict[str, set[str]] = {}
+    for one in reads:
+        for model, companions in one.items():
+            wanted.setdefault(model, set()).update(companions)
+    return {model: tuple(name for name in COMPANIONS if name in names) for model, names in wanted.items()}
 
 
 class Table:
@@ -41,10 +58,11 @@ class Table:
     ----------
     X, Y : the rows
     final : whether models on all rows are needed, for other rows than these
+    reads : the companions that are wanted beside each model; None is all of them beside each
     """
 
-    def __init__(self, X: Matrix, Y: Codes, *, final: bool) -> None:
-        self.X, self.Y = X, Y
+    def __init__(self, X: Matrix, Y: Codes, *, final: bool, reads: Reads | None = None) -> None:
+        self.X, self.Y, self._reads = X, Y, reads
         self.folds = stratified_folds(Y, FOLDS, np.random.default_rng(0))
         self._final = final
         self._spaces: dict[str, RhoSpace] = {}
@@ -54,7 +72,8 @@ class Table:
         if name not in self._spaces:
             models = {"DBR": DependentRelevance(), "BR": BinaryRelevance(), "chain": ClassifierChain()}
             model: ConditionalModel = models[name] if name in models else as_model(MCODE().model)
-            self._spaces[name] = RhoSpace(model, COMPANIONS).fit(self.X, self.Y, self.folds, final=self._final)
+            wanted = COMPANIONS if self._reads is None else self._reads[name]
+            self._spaces[name] = RhoSpace(model, wanted).fit(self.X, self.Y, self.folds, final=self._final)
         return self._spaces[name]
 
     @cached_property
