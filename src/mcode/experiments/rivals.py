@@ -24,9 +24,8 @@ DEFAULT = "mcode default"
 NO_MODEL: Reads = {}
 BY_BR: Reads = {"BR": ()}
 BY_DBR: Reads = {"DBR": ()}
-MOST_FITS, FEWER_FITS = 400, 40  # for as many injections; fewer where a fit takes seconds
-HEAVY = 1e9  # rows * columns^2 from which on the decompositions of a robust covariance do; with fewer rows than columns
-# there are none (`mcode.scores.scatter`)
+MOST_FITS, FEWER_FITS = 400, 24  # for as many injections; fewer where a fit takes seconds
+HEAVY = 5e8  # rows * min(rows, columns)^2 from which on the decompositions of a robust covariance do
 CopiesAre = Literal["alone", "among", "none"]
 
 
@@ -103,7 +102,7 @@ class OverMatrix:
     def most_fits(self, rows: Rows) -> int:
         """Return for how many injections it may be fitted."""
         n, m = self._matrix(rows).shape if self._decomposes else (0, 0)
-        return FEWER_FITS if n >= m and n * m**2 > HEAVY else MOST_FITS
+        return FEWER_FITS if n * min(n, m) ** 2 > HEAVY else MOST_FITS
 
     def fit(self, table: Table) -> Floats:
         """Fit on the rows of the table."""
