@@ -4,16 +4,17 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from cleanlab.multilabel_classification import get_label_quality_scores
 
 import mcode
 from mcode._progress import reporting
-from mcode.experiments import clean, clean_tables, metrics, rivals
+from mcode.experiments import clean, clean_tables, metrics, rivals, seen
 from mcode.experiments.blame import run_blame
-from mcode.experiments.clean import CleanPlan, CleanUnit, audit_rows, measured_in, run_clean
+from mcode.experiments.clean import CleanPlan, CleanUnit, audit_rows, is_wanted, run_clean
 from mcode.experiments.clean_tables import NAMES, blocks, report_clean
 from mcode.experiments.datasets import DataFolder, Table
-from mcode.experiments.estimate import error_of_mean
+from mcode.experiments.estimate import over_fits
 from mcode.experiments.injection import KINDS, parts, with_errors, with_errors_of_all_kinds
 from mcode.experiments.judges import Audited, Halves
 from mcode.experiments.measuring import Effort, measure
@@ -248,22 +249,45 @@ def test_an_audit_injects_what_a_plain_loop_injects(audited):
     assert found["MCODE-ComP"].injections == number + 1
 
 
-def test_a_method_measured_alone_has_the_row_that_it_has_among_others(data_folder):
-    plan = CleanPlan(("genbase",), most_copies=3, most_exact=8, most_repetitions=1)
+@pytest.mark.parametrize("repetition", [0, 1])
+def test_a_method_measured_alone_has_the_row_that_it_has_among_others(data_folder, repetition):
+    plan = CleanPlan(("genbase",), most_copies=3, most_exact=8, most_fits=2)
     table = plan.table(DataFolder(data_folder), "genbase")
-    unit = CleanUnit("audit", "genbase", 0.02, "one swapped", 0)
-    together = audit_rows(plan, table, unit, measured_in(unit))[0]
-    for name in (rivals.DEFAULT, "MCODE-RD", "IForest y", "cleanlab entropy", "SongCAD"):
+    unit = CleanUnit("audit", "genbase", 0.02, "one swapped", repetition)
+    names = [["IForest y", "SongCAD"], [rivals.DEFAULT, "MCODE-RD", "MCODE-ComP", "cleanlab entropy"]][repetition]
+    together = audit_rows(plan, table, unit, unit.methods())[0]
+    for name in names:
         alone = audit_rows(plan, table, unit, [name])[0]
         assert alone == [row for row in together if row["method"] == name]
 
 
 def test_only_a_method_that_cannot_read_copies_has_no_standard_error(data_folder):
     plan = CleanPlan.of(quick=True, seed=0, sets=["genbase"])
-    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 0)
-    rows = audit_rows(plan, plan.table(DataFolder(data_folder), "genbase"), unit, measured_in(unit))[0]
+    units = list(plan.audits("genbase", "one flip"))
+    rows = [
+        row
+        for unit in units
+        for row in audit_rows(plan, plan.table(DataFolder(data_folder), "genbase"), unit, unit.methods())[0]
+    ]
+    assert [unit.repetition for unit in units] == [0, 1]
     assert [row["method"] for row in rows if row["auc_error"] == ""] == ["SongCAD"]
     assert {row["injections"] for row in rows if row["method"] == "SongCAD"} == {1}
+    assert sorted(row["method"] for row in rows) == sorted(METHODS)
+
+
+def test_the_error_of_several_fits_is_what_they_differ_by(data_folder):
+    plan = CleanPlan(("genbase",), most_rows=200, most_fits=3)
+    table = plan.table(DataFolder(data_folder), "genbase")
+    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 1)
+    row = audit_rows(plan, table, unit, ["MCODE-ComP"])[0][0]
+    values = []
+    for fit in (1, 2, 3):
+        Y, wrong = with_errors(table.Y, KINDS["one flip"], 0.02, np.random.default_rng(table.seed(0, 2, 0, fit)))
+        judge = Audited(table, Y, wrong, ["MCODE-ComP"], Stopwatch())
+        found = measure(judge, ["MCODE-ComP"], "one flip", [0, 7, 0, fit], Effort(0.0, 1, 0))
+        values.append(found["MCODE-ComP"].estimate().mean[1])
+    assert (row["fits"], row["ap"]) == (3, pytest.approx(np.mean(values)))
+    assert row["ap_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
 
 
 def test_work_ends_when_the_errors_are_small_enough_or_cannot_become_so(audited):
@@ -279,51 +303,57 @@ def test_work_ends_when_the_errors_are_small_enough_or_cannot_become_so(audited)
     assert len(capped["MCODE-LOF"].approximate) == 52  # seven exact ones cannot do it, however many copies there are
 
 
-def test_repeated_audits_need_less_of_each_and_small_tables_have_more_copies(table):
-    small, large = Table("emotions", *table), Table("corel5k", table[0], np.zeros((2000, 374), np.uint8))
+def test_one_fit_is_measured_well_and_one_of_many_by_one_copy(table):
+    small, large = Table("emotions", *table), Table("corel5k", table[0], np.zeros((1000, 374), np.uint8))
     plan = CleanPlan()
-    assert plan.effort(small).target == 0.005
-    assert plan.effort(small, 2).target == pytest.approx(0.005 * np.sqrt(2))
-    assert 0.005 < plan.effort(small, 10).target < 0.005 * np.sqrt(10)
-    assert plan.effort(large).most_copies == 12
+    assert plan.effort(small).target == plan.effort(large).target == 0.005
+    assert plan.effort(large).most_copies == 24
     assert plan.effort(small).most_copies == 60
+    assert plan.effort(small, repetition=1).most_copies == 1
     assert CleanPlan.of(quick=True, seed=0).effort(small).most_copies == 1
 
 
 def test_methods_whose_fits_take_seconds_are_fitted_for_fewer_injections():
+    def rows(n, m):
+        return Seen(sp.csr_matrix((n, m)), np.zeros((n, 2), np.uint8), final=False).own
+
     robust, neighbours = METHODS["RD"](), METHODS["LOF"]()
-    assert robust.most_fits(600, 80) == 24
-    assert robust.most_fits(2000, 2000) == 4
-    assert robust.most_fits(900, 47_000) == 24  # with more columns than rows the rows are what costs
-    assert neighbours.most_fits(2000, 2000) == neighbours.most_fits(600, 80)
+    assert robust.most_fits(rows(600, 80)) == rivals.MOST_FITS
+    assert robust.most_fits(rows(2000, 2000)) == rivals.FEWER_FITS
+    assert robust.most_fits(rows(700, 47_000)) == rivals.MOST_FITS  # fewer rows than columns: the rows are what costs
+    assert neighbours.most_fits(rows(2000, 2000)) == rivals.MOST_FITS
 
 
-def test_error_of_a_mean_is_the_larger_one_of_within_and_between_fits():
-    assert error_of_mean([0.7], [0.004]) == 0.004
-    assert error_of_mean([0.5, 0.9], [0.003, 0.004]) == pytest.approx(0.0025)  # two fits say little of their spread
-    spread, alike = [0.70, 0.71, 0.72, 0.73], [0.70, 0.70, 0.70, 0.70]
-    assert error_of_mean(spread, [0.001] * 4) == pytest.approx(np.std(spread, ddof=1) / 2)
-    assert error_of_mean(alike, [0.006, 0.006, 0.006, 0.006]) == pytest.approx(0.003)
-    assert np.isnan(error_of_mean([0.7], [np.nan]))
-    assert error_of_mean(spread, [np.nan] * 4) == pytest.approx(np.std(spread, ddof=1) / 2)
-
-
-def test_error_of_a_mean_is_how_far_it_is_from_the_truth():
+def test_parts_of_the_fits_say_what_all_of_them_say():
+    assert over_fits([1], [0.7], [0.004]) == (0.7, 0.004)
+    assert np.isnan(over_fits([1], [0.7], [np.nan])[1])
     rng = np.random.default_rng(0)
-    for between, n in ((0.0, 1), (0.0, 2), (0.02, 10)):
-        truth = 0.7
-        fits = truth + between * rng.normal(size=(4000, n))
-        found = fits + 0.01 * rng.normal(size=(4000, n))
-        stated = np.array([error_of_mean(values, [0.01] * n) for values in found])
-        actual = (found.mean(axis=1) - truth).std()
-        assert np.sqrt((stated**2).mean()) == pytest.approx(actual, rel=0.05)
+    values = rng.normal(size=40)
+    pieces = np.split(values, [12, 16, 21])
+    found = over_fits(
+        [len(piece) for piece in pieces],
+        [piece.mean() for piece in pieces],
+        [piece.std(ddof=1) / np.sqrt(len(piece)) for piece in pieces],
+    )
+    np.testing.assert_allclose(found, (values.mean(), values.std(ddof=1) / np.sqrt(40)))
+
+
+def test_models_are_fitted_with_the_companions_that_are_asked_for(table):
+    X, Y = table
+    reads = seen.together(METHODS[name]().reads for name in ("MCODE-ComP", "BR noise", "base rate"))
+    assert reads == {"DBR": (), "BR": ("br", "chain", "prior")}
+    few, all_of_them = Seen(X, Y, final=False, reads=reads), Seen(X, Y, final=False)
+    assert set(few.own.panel("DBR").views) == {"model"}
+    for name in ("DBR", "BR"):
+        for view, found in few.own.panel(name).views.items():
+            np.testing.assert_array_equal(found, all_of_them.own.panel(name).views[view])
 
 
 def test_rows_of_the_protocol_before_are_refused(data_folder, few_methods, tmp_path):
-    plan = CleanPlan(("genbase",), most_copies=1, most_exact=4, most_repetitions=1)
+    plan = CleanPlan(("genbase",), most_copies=1, most_exact=4)
     before = {name: value for name, value in plan.settings().items() if name not in ("protocol", "most_exact")}
     (tmp_path / "settings.json").write_text(json.dumps(before))
-    with pytest.raises(OtherSettingsError, match="protocol 2"):
+    with pytest.raises(OtherSettingsError, match="protocol 3"):
         run_clean(plan, DataFolder(data_folder), tmp_path)
 
 
@@ -335,10 +365,12 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bits(data_folder, few_metho
         kinds=("one flip",),
         most_copies=2,
         most_exact=7,
-        most_repetitions=2,
+        most_fits=3,
     )
     data = DataFolder(data_folder)
     whole = run_clean(plan, data, tmp_path / "whole")[0].path.read_bytes()
+    in_processes = run_clean(plan, data, tmp_path / "processes", jobs=2)[0].path.read_bytes()
+    assert in_processes == whole
 
     class Killed(BaseException):
         pass
@@ -358,43 +390,51 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bits(data_folder, few_metho
     assert all(row["ap_error"] for row in again.rows())
 
 
-def test_units_begin_with_one_audit_of_everything():
-    units = list(CleanPlan().units())
-    once = len(clean.SETS) * 6
-    assert {unit.setting for unit in units[:once]} == {"audit"}
-    assert {unit.repetition for unit in units[:once]} == {0}
-    assert units[once] == CleanUnit("split", "emotions", 0.0, "", 0)
+def test_every_method_has_its_units_and_no_unit_is_there_twice():
+    plan = CleanPlan()
+    units = list(plan.units())
     assert len(set(units)) == len(units)
+    assert {unit.repetition for unit in units if unit.setting == "split" or unit.data == "bibtex"} == {0}
+    for data in clean.SETS:
+        mine = [unit for unit in units if unit.setting == "audit" and unit.data == data and unit.kind == "one flip"]
+        found = [name for unit in mine if unit.repetition < 2 for name in unit.methods()]
+        slow = [name for name, sets in rivals.FEWER_SETS.items() if data not in sets]
+        assert sorted([*found, *slow]) == sorted(METHODS)
+    assert sorted(clean.LONGEST_FIRST) == sorted(clean.SETS)
 
 
-def test_a_method_is_repeated_until_the_spread_of_its_fits_is_known(tmp_path):
-    results = clean.clean_results(tmp_path)
-    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 6)
-    for method, spread, error in (("LOF", 0.001, 0.002), ("RD", 0.1, 0.002), ("OCSVM", 0.0, "")):
+def test_fits_of_repetitions_follow_each_other():
+    plan = CleanPlan(most_fits=100)
+    ranges = [plan.fits(unit.repetition) for unit in plan.audits("genbase", "one flip")]
+    np.testing.assert_array_equal(np.concatenate(ranges), np.arange(101))
+    assert max(map(len, ranges[2:])) <= 25
+
+
+def test_a_method_is_fitted_until_the_spread_of_its_fits_is_known(tmp_path):
+    results, plan = clean.clean_results(tmp_path), CleanPlan()
+    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 3)
+    for method, spread in (("MCODE-ComP", 0.001), ("MCODE-LOF", 0.1)):
         results.append(
             {
                 **{"setting": "audit", "data": "genbase", "contamination": 0.02, "kind": "one flip"},
-                **{"repetition": r, "method": method, "injections": 10},
+                **{"repetition": r, "method": method, "fits": 10, "injections": 10},
                 **dict.fromkeys(metrics.MEASURES, 0.5 + spread * (r % 2)),
-                **{f"{m}_error": error for m in metrics.MEASURES},
+                **{f"{m}_error": 0.001 for m in metrics.MEASURES},
             }
-            for r in range(6)
+            for r in (1, 2)
         )
-    assert clean.is_well_known(results, unit, "LOF")
-    assert not clean.is_well_known(results, unit, "RD")
-    assert clean.is_well_known(results, unit, "OCSVM")  # what it says of one injection is all there is, and the same
-
-
-def test_small_tables_have_more_repetitions_than_all_methods_need():
-    plan = CleanPlan()
-    for data, most in clean.MOST_REPETITIONS.items():
-        assert plan.repetitions(data) < most <= plan.most_repetitions
-        assert sum(unit.data == data and unit.setting == "audit" for unit in plan.units()) == 6 * most
+    assert not is_wanted(plan, results, unit, "MCODE-ComP")
+    assert is_wanted(plan, results, unit, "MCODE-LOF")
+    last = CleanUnit("audit", "genbase", 0.02, "one flip", 30)
+    assert plan.fits(30).start > clean.MOST_WITH_COMPANIONS
+    assert not is_wanted(plan, results, last, rivals.DEFAULT)
 
 
 def test_reports_name_where_the_default_loses(tmp_path):
     results = Results(
-        tmp_path / "rows.csv", clean.KEYS, ("injections", *clean.MEASURES, *(f"{m}_error" for m in clean.MEASURES))
+        tmp_path / "rows.csv",
+        clean.KEYS,
+        ("fits", "injections", *clean.MEASURES, *(f"{m}_error" for m in clean.MEASURES)),
     )
     rng, rows = np.random.default_rng(0), []
     for data in ("yeast", "enron", "medical"):
@@ -407,7 +447,7 @@ def test_reports_name_where_the_default_loses(tmp_path):
                         value = 0.95
                     values = dict.fromkeys(clean.MEASURES, value)
                     errors = {f"{m}_error": "" if setting == "audit" else 0.001 for m in clean.MEASURES}
-                    rows.append({**key, "method": name, "injections": 1, **values, **errors})
+                    rows.append({**key, "method": name, "fits": 1, "injections": 1, **values, **errors})
     results.append(rows)
     blame = Results(tmp_path / "blame.csv", ("data", "kind", "method"), ("rows", "named"))
     written = report_clean(results, blame, tmp_path / "out")
@@ -434,19 +474,20 @@ def test_a_slow_method_is_measured_on_fewer_sets_and_stands_in_a_table_of_its_ow
         clean.CleanUnit("audit", data, 0.02, "one flip", repetition)
         for data, repetition in (("emotions", 0), ("emotions", 1), ("bibtex", 0))
     )
-    assert "SongCAD" in clean.measured_in(once)
-    assert "SongCAD" not in clean.measured_in(again)
-    assert "SongCAD" not in clean.measured_in(other)
+    assert "SongCAD" in once.methods()
+    assert "SongCAD" not in again.methods()
+    assert "SongCAD" not in other.methods()
     assert "SongCAD" not in clean_tables.NAMES
-    run = {"data": "emotions", "setting": "audit", "contamination": "0.02", "repetition": "0"}
+    run = {"data": "emotions", "setting": "audit", "contamination": "0.02"}
     rows = [
-        {**run, "kind": kind, "method": method, "auc": value, "ap": "0.1"}
-        for kind, method, value in (
-            ("one flip", "SongCAD", "0.6"),
-            ("one added", "SongCAD", "0.8"),
-            ("one flip", rivals.DEFAULT, "0.7"),
-            ("one added", rivals.DEFAULT, "0.9"),
-            ("three flips", rivals.DEFAULT, "0.99"),  # a kind that the other lacks
+        {**run, "kind": kind, "method": method, "fits": fits, "auc": value, "ap": "0.1"}
+        for kind, method, fits, value in (
+            ("one flip", "SongCAD", "1", "0.6"),
+            ("one added", "SongCAD", "1", "0.8"),
+            ("one flip", rivals.DEFAULT, "3", "0.6"),  # two parts of its fits: 0.7 in the mean
+            ("one flip", rivals.DEFAULT, "1", "1.0"),
+            ("one added", rivals.DEFAULT, "12", "0.9"),
+            ("three flips", rivals.DEFAULT, "12", "0.99"),  # a kind that the other lacks
         )
     ]
     table = clean_tables.fewer_sets(rows)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mcode.errors import InputError
-from mcode.experiments.metrics import all_of, auc, average_precision, precision_at
+from mcode.experiments.metrics import all_of, auc, average_precision, of_injections, precision_at
 
 rankings = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=2, max_size=60).filter(
     lambda rows: any(w for w, _ in rows) and not all(w for w, _ in rows)
@@ -49,3 +49,22 @@ def test_what_is_no_ranking_is_refused():
         auc(np.array([True, False]), np.array([np.nan, 1.0]))
     with pytest.raises(InputError, match="some of each"):
         auc(np.array([True, True]), np.array([0.0, 1.0]))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.booleans())
+def test_many_injections_at_once_are_those_of_a_loop(seed, size, tied):
+    rng = np.random.default_rng(seed)
+    right, wrong = rng.normal(size=30), 1.0 + rng.normal(size=30)
+    if tied:
+        right, wrong = right.round(), wrong.round()
+        right[0], wrong[1], wrong[2] = np.inf, np.inf, -np.inf
+    injections = list(rng.permutation(30)[: 5 * size].reshape(5, size))
+    found = of_injections(injections, wrong, right)
+    for rows, measures in zip(injections, found, strict=True):
+        injected = np.isin(np.arange(30), rows)
+        np.testing.assert_allclose(measures, list(all_of(injected, np.where(injected, wrong, right)).values()))
+
+
+def test_injections_without_an_order_are_refused():
+    with pytest.raises(InputError, match="NaN"):
+        of_injections([np.array([0])], np.array([np.nan, 0.0]), np.zeros(2))

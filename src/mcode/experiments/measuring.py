@@ -16,7 +16,7 @@ from mcode.experiments.judges import Copies, Judge
 from mcode.experiments.metrics import MEASURES
 
 FEWEST_EXACT = 6  # with fewer, an error that looks small by chance would end the work too often
-SHARE_OF_EXACT = 0.7  # of the error, for the exact injections: the rest is left to the approximate ones
+SHARE_OF_EXACT = 0.8  # of the error, for the exact injections: the rest is left to the approximate ones
 
 
 @dataclass(frozen=True)
