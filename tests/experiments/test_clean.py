@@ -1,6 +1,8 @@
 """The clean protocol: what is injected, that the methods are what they are called, and that a run can be stopped."""
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -401,6 +403,25 @@ def test_every_method_has_its_units_and_no_unit_is_there_twice():
         slow = [name for name, sets in rivals.FEWER_SETS.items() if data not in sets]
         assert sorted([*found, *slow]) == sorted(METHODS)
     assert sorted(clean.LONGEST_FIRST) == sorted(clean.SETS)
+
+
+def test_a_data_set_that_is_not_part_of_the_protocol_can_be_measured_too(data_folder, few_methods, tmp_path):
+    (tmp_path / "reuters.npz").write_bytes((data_folder / "medical.npz").read_bytes())
+    plan = CleanPlan(("reuters",), most_rows=60, levels=(), kinds=("one flip",), most_copies=1, most_exact=2)
+    rows = run_clean(plan, DataFolder(tmp_path), tmp_path / "out")[0].rows()
+    assert {row["data"] for row in rows} == {"reuters"}
+
+
+def test_a_table_is_forgotten_with_its_last_use(table):
+    read = Seen(*table, final=False)
+    METHODS["MCODE-ComP"]().fit(read)
+    gone = weakref.ref(read)
+    gc.disable()  # nothing but the counts of references
+    try:
+        del read
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_fits_of_repetitions_follow_each_other():

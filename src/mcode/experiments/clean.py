@@ -67,13 +67,13 @@ MOST_WITH_COMPANIONS = 400  # of methods that look through several models at onc
 
 @dataclass(frozen=True)
 class CleanUnit:
-    """One fit: a level of contamination of the split setting, or an audit of one table."""
+    """What is measured in one go: a level of contamination of the split setting, or some audits of one table."""
 
     setting: str
     data: str
     contamination: float
     kind: str  # "" in the split setting: one fit serves all kinds
-    repetition: int
+    repetition: int  # `CleanPlan.fits` has its fits
 
     def keys(self, method: str) -> list[dict[str, Any]]:
         """Return the keys of all its rows for a method."""
@@ -132,7 +132,7 @@ class CleanPlan:
         Examples
         --------
         >>> [len(CleanPlan().fits(repetition)) for repetition in (0, 1, 2, 10, 20)]
-        [1, 12, 4, 9, 89]
+        [1, 12, 4, 18, 165]
         """
         if repetition == 0:
             return range(1)
@@ -188,7 +188,8 @@ def run_clean(
 
 def _in_strands(plan: CleanPlan) -> Iterator[Iterator[CleanUnit]]:
     """Return units that follow each other, in lists that do not wait for each other."""
-    for data in sorted(plan.sets, key=LONGEST_FIRST.index):
+    known = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    for data in sorted(plan.sets, key=lambda name: known.get(name, 0)):
         yield from (plan.audits(data, kind) for kind in plan.kinds)
         yield from (iter([plan.split(data, level)]) for level in plan.levels)
 

@@ -66,6 +66,7 @@ class Table:
         self.folds = stratified_folds(Y, FOLDS, np.random.default_rng(0))
         self._final = final
         self._spaces: dict[str, RhoSpace] = {}
+        self._own_panels: dict[str, Panel] = {}
 
     def space(self, name: str) -> RhoSpace:
         """Return the space of a model, fitted when it is asked for the first time."""
@@ -76,10 +77,14 @@ class Table:
             self._spaces[name] = RhoSpace(model, wanted).fit(self.X, self.Y, self.folds, final=self._final)
         return self._spaces[name]
 
-    @cached_property
+    @property
     def own(self) -> Rows:
-        """The training rows themselves, read by models that never saw them."""
-        return self.with_responses(self.Y, np.arange(len(self.Y)))
+        """The training rows themselves, read by models that never saw them.
+
+        What was read is kept, the rows are not: they know their table, and a table that knew them would stay in memory
+        long after its last use, with the coefficients of all its models.
+        """
+        return Rows(self, self.X, self.Y, np.arange(len(self.Y)), self._own_panels)
 
     def with_responses(self, Y: Codes, rows: NDArray[np.intp]) -> Rows:
         """Return some of the training rows with other responses, read by models that never saw these rows.
@@ -111,11 +116,19 @@ class Rows:
     table : what was fitted
     X, Y : the rows
     own : which of the training rows they are, maybe with other responses; None where they are other rows
+    panels : what was read of them before
     """
 
-    def __init__(self, table: Table, X: Matrix, Y: Codes, own: NDArray[np.intp] | None = None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        X: Matrix,
+        Y: Codes,
+        own: NDArray[np.intp] | None = None,
+        panels: dict[str, Panel] | None = None,
+    ) -> None:
         self.table, self.X, self.Y, self.own = table, X, Y, own
-        self._panels: dict[str, Panel] = {}
+        self._panels: dict[str, Panel] = {} if panels is None else panels
 
     @property
     def folds(self) -> NDArray[np.intp] | None:
