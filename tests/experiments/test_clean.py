@@ -6,7 +6,6 @@ import weakref
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from cleanlab.multilabel_classification import get_label_quality_scores
 
 import mcode
@@ -308,22 +307,11 @@ def test_work_ends_when_the_errors_are_small_enough_or_cannot_become_so(audited)
 def test_one_fit_is_measured_well_and_one_of_many_by_one_copy(table):
     small, large = Table("emotions", *table), Table("corel5k", table[0], np.zeros((1000, 374), np.uint8))
     plan = CleanPlan()
-    assert plan.effort(small).target == plan.effort(large).target == 0.005
+    assert plan.effort(small).target == plan.effort(large).target < 0.005
     assert plan.effort(large).most_copies == 24
     assert plan.effort(small).most_copies == 60
     assert plan.effort(small, repetition=1).most_copies == 1
     assert CleanPlan.of(quick=True, seed=0).effort(small).most_copies == 1
-
-
-def test_methods_whose_fits_take_seconds_are_fitted_for_fewer_injections():
-    def rows(n, m):
-        return Seen(sp.csr_matrix((n, m)), np.zeros((n, 2), np.uint8), final=False).own
-
-    robust, neighbours = METHODS["RD"](), METHODS["LOF"]()
-    assert robust.most_fits(rows(600, 80)) == rivals.MOST_FITS
-    assert robust.most_fits(rows(2000, 2000)) == rivals.FEWER_FITS
-    assert robust.most_fits(rows(700, 47_000)) == rivals.MOST_FITS  # fewer rows than columns: the rows are what costs
-    assert neighbours.most_fits(rows(2000, 2000)) == rivals.MOST_FITS
 
 
 def test_parts_of_the_fits_say_what_all_of_them_say():

@@ -160,11 +160,12 @@ def test_a_departure_from_a_constant_column_counts():
     assert score.outlier_score(changed)[0] > usual[0] + 1.0
 
 
-@pytest.mark.parametrize("n_columns", [4, 50])
-def test_rows_beside_a_majority_of_copies_are_outlying(n_columns):
-    M = np.vstack([np.ones((70, n_columns)), np.random.default_rng(0).normal(size=(30, n_columns)) + 1.0])
+@pytest.mark.parametrize(("n_others", "n_columns"), [(30, 4), (30, 50), (120, 110)])
+def test_rows_beside_a_majority_of_copies_are_outlying(n_others, n_columns):
+    copies = np.ones((2 * n_others, n_columns))
+    M = np.vstack([copies, np.random.default_rng(0).normal(size=(n_others, n_columns)) + 1.0])
     found = RobustScore().fit_outlier_score(M)
-    assert found[:70].max() < found[70:].min()
+    assert found[: len(copies)].max() < found[len(copies) :].min()
     assert np.isfinite(found).all()
     assert RobustScore(support_fraction=0.5, max_condition=10).fit(M).ridge_ > 0
 
@@ -207,3 +208,17 @@ def test_the_covariance_of_normal_rows_is_consistent():
     M = np.random.default_rng(0).normal(size=(20000, 3))
     assert np.mean(RobustScore().fit_outlier_score(M)) == pytest.approx(3.0, rel=0.05)
     assert consistency_factor(3, 0.5) > consistency_factor(3, 0.9) > 1.0
+
+
+def test_covariances_that_are_plainly_singular_have_the_condition_number_that_was_asked_for():
+    rng = np.random.default_rng(0)
+    few_rows = rng.normal(size=(90, 120))
+    still = rng.normal(size=(400, 120))
+    still[:, 7] = 0.0
+    for rows in (few_rows, still):
+        scatter = PrimalRows(rows, max_condition=50.0).scatter(np.ones(len(rows)))
+        covariance = np.linalg.inv(scatter.whitening @ scatter.whitening.T)
+        assert scatter.ridge > 0
+        np.testing.assert_allclose(np.linalg.cond(covariance), 50.0, rtol=1e-5)
+        np.testing.assert_allclose(np.linalg.slogdet(covariance)[1], scatter.log_det, rtol=1e-6)
+        np.testing.assert_allclose(np.linalg.eigvalsh(covariance)[0], scatter.least_variance, rtol=1e-5)

@@ -22,7 +22,6 @@ from mcode.experiments.rivals import METHODS, Among, Method
 from mcode.experiments.stopwatch import Stopwatch
 from mcode.models.encoding import Codes
 
-MOST_BATCHES = 1_000
 Flags = NDArray[np.bool_]
 Copies = list[seen.Rows]  # of all ranked rows; in several parts where several fits judge them
 
@@ -43,9 +42,6 @@ class Judge(Protocol):
 
     def looks_at_one_row(self, name: str) -> bool:
         """Whether a method gives a wrong row the same score whoever else is wrong."""
-
-    def most_exact(self, name: str) -> int:
-        """Return for how many injections a method that looks at others as well may be asked for exact scores."""
 
     def copies(self, Y: Codes) -> Copies:
         """Return copies of the ranked rows, with responses Y."""
@@ -87,10 +83,6 @@ class Halves:
     def looks_at_one_row(self, name: str) -> bool:
         """Whether a method gives a wrong row the same score whoever else is wrong."""
         return not self._fitted[0][name].whole_batch
-
-    def most_exact(self, name: str) -> int:
-        """Return MOST_BATCHES: nothing is fitted for a batch."""
-        return MOST_BATCHES
 
     def copies(self, Y: Codes) -> Copies:
         """Return all rows with responses Y, one half after the other."""
@@ -144,10 +136,6 @@ class Audited:
     def looks_at_one_row(self, name: str) -> bool:
         """Whether a method gives a wrong row the same score whoever else is wrong."""
         return self._fitted[name].copies == "alone"
-
-    def most_exact(self, name: str) -> int:
-        """Return how often a method may be fitted."""
-        return cast(Among, self._fitted[name]).most_fits(self._rows)
 
     def copies(self, Y: Codes) -> Copies:
         """Return the ranked rows with responses Y, for models that never saw them."""

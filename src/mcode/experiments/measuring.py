@@ -36,7 +36,6 @@ class Tally:
     """
 
     one_row: bool
-    most_exact: int = 0
     approximate: list[list[float]] = field(default_factory=list)
     paired: list[list[float]] = field(default_factory=list)
     exact: list[list[float]] = field(default_factory=list)
@@ -57,16 +56,19 @@ class Tally:
         if not self.injections:
             return False
         found = self.estimate()
-        no_more = not self.one_row and self.injections >= self.most_exact
+        no_more = not self.one_row and self.injections >= effort.most_exact
         hopeless = no_more and (found.exact_error > effort.target).any()
         return bool(hopeless or (found.error < effort.target).all())
 
     def wants_exact(self, effort: Effort) -> bool:
         """Whether one more exact injection is worth its while."""
-        if self.one_row or len(self.exact) >= self.most_exact:
+        if self.one_row or len(self.exact) >= effort.most_exact:
             return False
-        least = min(FEWEST_EXACT, self.most_exact)
-        return len(self.exact) < least or not (self.estimate().exact_error < SHARE_OF_EXACT * effort.target).all()
+        if len(self.exact) < FEWEST_EXACT:
+            return True
+        found = self.estimate()
+        done = (found.error < effort.target).all()
+        return not (done or (found.exact_error < SHARE_OF_EXACT * effort.target).all())
 
 
 def measure(judge: Judge, methods: Sequence[str], kind: str, seed: Sequence[int], effort: Effort) -> dict[str, Tally]:
@@ -77,7 +79,7 @@ def measure(judge: Judge, methods: Sequence[str], kind: str, seed: Sequence[int]
     methods see the same copies in the same order, and each stops by itself: what is measured of a method does not
     depend on which others are measured.
     """
-    tallies = {name: _begun(judge, name, effort) for name in methods}
+    tallies = {name: Tally(one_row=judge.looks_at_one_row(name)) for name in methods}
     right = judge.table.Y
     for copy in range(effort.most_copies):
         pending = [name for name, tally in tallies.items() if not tally.is_done(effort)]
@@ -91,12 +93,6 @@ def measure(judge: Judge, methods: Sequence[str], kind: str, seed: Sequence[int]
         for name in pending:
             _add(tallies[name], judge, name, injections, copies, effort)
     return tallies
-
-
-def _begun(judge: Judge, name: str, effort: Effort) -> Tally:
-    if judge.looks_at_one_row(name):
-        return Tally(one_row=True)
-    return Tally(one_row=False, most_exact=min(effort.most_exact, judge.most_exact(name)))
 
 
 def _add(

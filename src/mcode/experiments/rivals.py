@@ -24,8 +24,6 @@ DEFAULT = "mcode default"
 NO_MODEL: Reads = {}
 BY_BR: Reads = {"BR": ()}
 BY_DBR: Reads = {"DBR": ()}
-MOST_FITS, FEWER_FITS = 400, 24  # for as many injections; fewer where a fit takes seconds
-HEAVY = 5e8  # rows * min(rows, columns)^2 from which on the decompositions of a robust covariance do
 CopiesAre = Literal["alone", "among", "none"]
 
 
@@ -51,9 +49,6 @@ class Method(Protocol):
 
 class Among(Method, Protocol):
     """A method that is fitted on the rows it ranks."""
-
-    def most_fits(self, rows: Rows) -> int:
-        """Return for how many injections it may be fitted, by what a fit costs."""
 
     def fit_among(self, rows: Rows) -> Floats:
         """Fit on some rows and return their own scores."""
@@ -94,15 +89,8 @@ class OverMatrix:
         *,
         reads: Reads = NO_MODEL,
         whole_batch: bool = False,
-        decomposes: bool = False,
     ) -> None:
         self._matrix, self._make, self.reads, self.whole_batch = matrix, score, reads, whole_batch
-        self._decomposes = decomposes
-
-    def most_fits(self, rows: Rows) -> int:
-        """Return for how many injections it may be fitted."""
-        n, m = self._matrix(rows).shape if self._decomposes else (0, 0)
-        return FEWER_FITS if n * min(n, m) ** 2 > HEAVY else MOST_FITS
 
     def fit(self, table: Table) -> Floats:
         """Fit on the rows of the table."""
@@ -249,11 +237,11 @@ _SOFTMIN = {"method": "softmin", "temperature": 0.1}
 
 METHODS: dict[str, Callable[[], Method]] = {
     DEFAULT: lambda: OverRho(DEFAULT_MODEL, lambda: as_score(MCODE().score)),
-    "RD": lambda: OverMatrix(_joint, lambda M: robust(), decomposes=True),
+    "RD": lambda: OverMatrix(_joint, lambda M: robust()),
     "LOF": lambda: OverMatrix(_joint, lambda M: LOFScore(NEIGHBOURS)),
     "OCSVM": lambda: OverMatrix(_joint, _one_class_of),
     "MCODE-ComP": lambda: OverRho("DBR", _named("complement")),
-    "MCODE-RD": lambda: OverMatrix(_rho, lambda M: robust(), reads=BY_DBR, decomposes=True),
+    "MCODE-RD": lambda: OverMatrix(_rho, lambda M: robust(), reads=BY_DBR),
     "MCODE-Linf": lambda: OverRho("DBR", lambda: NormScore(np.inf)),
     "MCODE-LOF": lambda: OverMatrix(_rho, lambda M: LOFScore(NEIGHBOURS), reads=BY_DBR),
     "MCODE-OCSVM": lambda: OverMatrix(_rho, _one_class_of, reads=BY_DBR),

@@ -82,14 +82,15 @@ class PrimalRows:
         rooted -= center
         rooted *= np.sqrt(share * inflation)[:, None]
         K = rooted.T @ rooted
-        values = np.maximum(np.linalg.eigvalsh(K), 0.0)  # rounding makes zero eigenvalues slightly negative
-        ridge = max(ridge, ridge_for(values[0], values[-1], self.max_condition))
-        values = ridge + (1.0 - ridge) * values
+        smallest, largest = _extreme_eigenvalues(K, rank=used.size - 1)
+        ridge = max(ridge, ridge_for(smallest, largest, self.max_condition))
         K *= 1.0 - ridge
         K[np.diag_indices_from(K)] += ridge
         # the inverse of a triangular factor whitens as the eigenvectors do, which would take twice as long
-        whitening, _ = sl.lapack.dtrtri(sl.cholesky(K, check_finite=False, overwrite_a=True))
-        return PrimalScatter(center, whitening, ridge, float(np.log(values).sum()), float(values[0]))
+        upper = sl.cholesky(K, check_finite=False, overwrite_a=True)
+        log_det = 2.0 * float(np.log(np.diagonal(upper)).sum())
+        whitening, _ = sl.lapack.dtrtri(upper)
+        return PrimalScatter(center, whitening, ridge, log_det, ridge + (1.0 - ridge) * smallest)
 
     def distances(self, scatter: PrimalScatter) -> Floats:
         """Squared distances of the rows themselves."""
@@ -190,9 +191,20 @@ class DualRows:
         return scatter.distances(self.gram[:, scatter.used], np.diagonal(self.gram))
 
 
+def _extreme_eigenvalues(scatter: Floats, rank: int) -> tuple[float, float]:
+    """Return the smallest and the largest eigenvalue of a covariance of at most this rank.
+
+    Where it is plainly singular, one eigenvalue has to be found instead of all.
+    """
+    if rank < scatter.shape[0] or not np.diagonal(scatter).all():
+        return 0.0, _largest_eigenvalue(scatter)
+    values = np.linalg.eigvalsh(scatter)
+    return max(float(values[0]), 0.0), float(values[-1])  # rounding makes zero eigenvalues slightly negative
+
+
 def _largest_eigenvalue(symmetric: Floats) -> float:
     size = symmetric.shape[0]
-    if size < 100:
+    if size < 100 or not symmetric.any():  # of zeros Lanczos makes nothing
         return float(np.linalg.eigvalsh(symmetric)[-1])
     start = np.random.default_rng(0).standard_normal(size)  # fixed: the same bits every time
     largest, _ = eigsh(np.asarray(symmetric), k=1, which="LA", v0=np.asarray(start), tol=1e-6)
