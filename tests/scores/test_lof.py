@@ -58,6 +58,14 @@ def test_sparse_rows_have_the_scores_of_dense_ones(dense_bytes, monkeypatch):
         np.testing.assert_allclose(dense.outlier_score(store(M[:9] + 0.1)), dense.outlier_score(M[:9] + 0.1), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("share", "most_bytes", "expected"), [(0.01, 1 << 20, False), (0.5, 1 << 20, True), (0.5, 9, False)]
+)
+def test_sparse_rows_become_dense_where_few_values_are_zero_and_memory_allows(share, most_bytes, expected, monkeypatch):
+    monkeypatch.setattr(neighbours, "_DENSE_BYTES", most_bytes)
+    assert neighbours._better_dense(sp.random(200, 40, share, format="csr", random_state=0)) == expected
+
+
 def test_neighbours_that_are_not_kept_are_found_again(monkeypatch):
     M = np.random.default_rng(0).random((300, 3))
     expected = LOFScore(k=5).fit_outlier_score(M)

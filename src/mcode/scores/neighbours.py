@@ -27,7 +27,8 @@ from mcode.solvers.threads import one_blas_thread
 _BLOCK_BYTES = 32 << 20  # of one block of approximate distances, per worker
 _FEWEST_ROWS = 64  # per block: fewer would make the matrix product inefficient
 _KEPT_NEIGHBOURS = 40_000_000  # in all; above it they are found again when they are needed again (12 bytes each)
-_DENSE_BYTES = 512 << 20  # a sparse matrix that would be smaller than this is searched as a dense one
+_DENSE_BYTES = 512 << 20  # the largest that a sparse matrix may become which is searched as a dense one
+_DENSE_SHARE = 0.07  # the least share of its values that are not 0; below it products of sparse rows are faster
 _TIE = 1e-12  # squared distances closer than this, relatively, are equal
 
 Array = NDArray[Any]
@@ -74,7 +75,7 @@ class NeighbourSearch:
     """
 
     def __init__(self, queries: Matrix, reference: Matrix, counts: Indices, k: int, leave_out_self: bool) -> None:
-        if not isinstance(reference, np.ndarray) and reference.shape[0] * reference.shape[1] * 8 <= _DENSE_BYTES:
+        if not isinstance(reference, np.ndarray) and _better_dense(reference):
             queries, reference = (np.asarray(dense(queries)), np.asarray(dense(reference)))
         rows = _DenseRows if isinstance(reference, np.ndarray) else _SparseRows
         self._source = rows(queries, reference)
@@ -112,6 +113,12 @@ class NeighbourSearch:
         starts, index = self._source.candidates(first, last, own, n_nearest)
         squares = self._source.exact(first, starts, index)
         return Neighbourhoods(first, *_within_k_distance(starts, index, squares, own, self._counts, self._k))
+
+
+def _better_dense(sparse: Any) -> bool:
+    """Whether a sparse matrix is searched faster as a dense one, and fits into memory so."""
+    size = sparse.shape[0] * sparse.shape[1]
+    return bool(sparse.nnz >= _DENSE_SHARE * size and size * 8 <= _DENSE_BYTES)
 
 
 class _DenseRows:
