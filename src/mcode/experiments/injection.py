@@ -38,15 +38,13 @@ def with_errors(Y: Codes, kind: ErrorKind, share: float, rng: np.random.Generato
     return out, np.isin(np.arange(len(Y)), rows)
 
 
-def with_errors_of_all_kinds(Y: Codes, share: float, rng: np.random.Generator) -> Codes:
-    """Return Y with errors in a share of its rows, each of a kind drawn at random."""
-    rows = rng.permutation(len(Y))[: round(share * len(Y))]
-    drawn = rng.integers(len(KINDS), size=len(rows))
-    out = Y.copy()
-    for h, kind in enumerate(KINDS.values()):
-        mine = rows[drawn == h]
-        out[mine] = kind.corrupt(Y, rng)[mine]
-    return out
+def with_errors_of_all_kinds(Y: Codes, share: float, rng: np.random.Generator) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return Y with errors in a share of its rows, each of a kind drawn at random, and which rows those are."""
+    others = np.stack([kind.corrupt(Y, rng) for kind in KINDS.values()])
+    drawn = others[rng.integers(len(KINDS), size=len(Y)), np.arange(len(Y))]
+    candidates = rng.permutation(np.flatnonzero((drawn != Y).any(axis=1)))
+    wrong = np.isin(np.arange(len(Y)), candidates[: round(share * len(Y))])
+    return np.where(wrong[:, None], drawn, Y), wrong
 
 
 def parts(changed: NDArray[np.bool_], share: float, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:

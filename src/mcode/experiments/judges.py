@@ -69,7 +69,7 @@ class Halves:
         self._fitted: list[dict[str, Method]] = []
         for half in (0, 1):
             train = np.flatnonzero(half_of_row != half)
-            Y = with_errors_of_all_kinds(table.Y[train], contamination, rng)
+            Y, _ = with_errors_of_all_kinds(table.Y[train], contamination, rng)
             fitted = {name: METHODS[name]() for name in methods}
             read = seen.Table(table.X[train], Y, final=True, reads=_read_by(fitted))
             for name, method in fitted.items():
