@@ -12,7 +12,7 @@ import mcode
 from mcode._progress import reporting
 from mcode.experiments import clean, clean_tables, metrics, rivals, seen
 from mcode.experiments.blame import run_blame
-from mcode.experiments.clean import CleanPlan, CleanUnit, audit_rows, is_wanted, run_clean
+from mcode.experiments.clean import CleanPlan, CleanUnit, audit_cells, is_wanted, run_clean
 from mcode.experiments.clean_tables import NAMES, blocks, report_clean
 from mcode.experiments.datasets import DataFolder, Table
 from mcode.experiments.estimate import over_fits
@@ -56,11 +56,13 @@ def test_two_percent_of_the_rows_are_wrong_and_no_others(table, kind):
     np.testing.assert_array_equal((changed != Y).any(axis=1), wrong)
 
 
-def test_contamination_changes_at_most_its_share_of_rows(table):
-    Y = table[1]
-    changed = (with_errors_of_all_kinds(Y, 0.1, np.random.default_rng(0)) != Y).any(axis=1)
-    assert 8 <= changed.sum() <= 16
-    np.testing.assert_array_equal(with_errors_of_all_kinds(Y, 0.0, np.random.default_rng(0)), Y)
+def test_contamination_changes_its_share_of_rows_and_no_others(table):
+    Y = np.vstack([table[1]] * 4)
+    changed, wrong = with_errors_of_all_kinds(Y, 0.1, np.random.default_rng(0))
+    assert wrong.sum() == 64
+    np.testing.assert_array_equal((changed != Y).any(axis=1), wrong)
+    assert set((changed != Y).sum(axis=1)) >= {0, 1, 2, 3}  # one flip, a swap, three flips
+    np.testing.assert_array_equal(with_errors_of_all_kinds(Y, 0.0, np.random.default_rng(0))[0], Y)
 
 
 def test_injections_share_no_row():
@@ -250,45 +252,50 @@ def test_an_audit_injects_what_a_plain_loop_injects(audited):
     assert found["MCODE-ComP"].injections == number + 1
 
 
-@pytest.mark.parametrize("repetition", [0, 1])
-def test_a_method_measured_alone_has_the_row_that_it_has_among_others(data_folder, repetition):
+@pytest.mark.parametrize(
+    ("kind", "repetition", "names"),
+    [
+        ("one swapped", 0, ["IForest y", "SongCAD"]),
+        ("", 1, [rivals.DEFAULT, "MCODE-RD", "MCODE-ComP", "cleanlab entropy"]),
+    ],
+)
+def test_a_method_measured_alone_has_the_cells_that_it_has_among_others(data_folder, kind, repetition, names):
     plan = CleanPlan(("genbase",), most_copies=3, most_exact=8, most_fits=2)
     table = plan.table(DataFolder(data_folder), "genbase")
-    unit = CleanUnit("audit", "genbase", 0.02, "one swapped", repetition)
-    names = [["IForest y", "SongCAD"], [rivals.DEFAULT, "MCODE-RD", "MCODE-ComP", "cleanlab entropy"]][repetition]
-    together = audit_rows(plan, table, unit, unit.methods())[0]
+    unit = CleanUnit("audit", "genbase", 0.02, kind, repetition)
+    kinds = plan.kinds_of(unit)
+    together = audit_cells(plan, table, unit, dict.fromkeys(unit.methods(), kinds), Stopwatch())
     for name in names:
-        alone = audit_rows(plan, table, unit, [name])[0]
-        assert alone == [row for row in together if row["method"] == name]
+        alone = audit_cells(plan, table, unit, {name: kinds[-1:]}, Stopwatch())
+        assert alone == {(name, kinds[-1]): together[name, kinds[-1]]}
 
 
 def test_only_a_method_that_cannot_read_copies_has_no_standard_error(data_folder):
     plan = CleanPlan.of(quick=True, seed=0, sets=["genbase"])
-    units = list(plan.audits("genbase", "one flip"))
-    rows = [
-        row
-        for unit in units
-        for row in audit_rows(plan, plan.table(DataFolder(data_folder), "genbase"), unit, unit.methods())[0]
-    ]
-    assert [unit.repetition for unit in units] == [0, 1]
-    assert [row["method"] for row in rows if row["auc_error"] == ""] == ["SongCAD"]
-    assert {row["injections"] for row in rows if row["method"] == "SongCAD"} == {1}
-    assert sorted(row["method"] for row in rows) == sorted(METHODS)
+    table = plan.table(DataFolder(data_folder), "genbase")
+    units = [*plan.audits("genbase"), plan.audit_without_model("genbase", "one flip")]
+    cells = {}
+    for unit in units:
+        cells |= audit_cells(plan, table, unit, dict.fromkeys(unit.methods(), ("one flip",)), Stopwatch())
+    assert [unit.repetition for unit in units] == [1, 0]
+    assert [pair for pair, cell in cells.items() if cell["auc_error"] == ""] == [("SongCAD", "one flip")]
+    assert cells["SongCAD", "one flip"]["injections"] == 1
+    assert sorted(name for name, _ in cells) == sorted(METHODS)
 
 
 def test_the_error_of_several_fits_is_what_they_differ_by(data_folder):
     plan = CleanPlan(("genbase",), most_rows=200, most_fits=3)
     table = plan.table(DataFolder(data_folder), "genbase")
-    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 1)
-    row = audit_rows(plan, table, unit, ["MCODE-ComP"])[0][0]
+    unit = CleanUnit("audit", "genbase", 0.02, "", 1)
+    cell = audit_cells(plan, table, unit, {"MCODE-ComP": ["one flip"]}, Stopwatch())["MCODE-ComP", "one flip"]
     values = []
     for fit in (1, 2, 3):
-        Y, wrong = with_errors(table.Y, KINDS["one flip"], 0.02, np.random.default_rng(table.seed(0, 2, 0, fit)))
+        Y, wrong = with_errors_of_all_kinds(table.Y, 0.02, np.random.default_rng(table.seed(0, 2, len(KINDS), fit)))
         judge = Audited(table, Y, wrong, ["MCODE-ComP"], Stopwatch())
         found = measure(judge, ["MCODE-ComP"], "one flip", [0, 7, 0, fit], Effort(0.0, 1, 0))
         values.append(found["MCODE-ComP"].estimate().mean[1])
-    assert (row["fits"], row["ap"]) == (3, pytest.approx(np.mean(values)))
-    assert row["ap_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
+    assert (cell["fits"], cell["ap"]) == (3, pytest.approx(np.mean(values)))
+    assert cell["ap_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
 
 
 def test_work_ends_when_the_errors_are_small_enough_or_cannot_become_so(audited):
@@ -343,7 +350,7 @@ def test_rows_of_the_protocol_before_are_refused(data_folder, few_methods, tmp_p
     plan = CleanPlan(("genbase",), most_copies=1, most_exact=4)
     before = {name: value for name, value in plan.settings().items() if name not in ("protocol", "most_exact")}
     (tmp_path / "settings.json").write_text(json.dumps(before))
-    with pytest.raises(OtherSettingsError, match="protocol 3"):
+    with pytest.raises(OtherSettingsError, match="protocol 4"):
         run_clean(plan, DataFolder(data_folder), tmp_path)
 
 
@@ -386,10 +393,13 @@ def test_every_method_has_its_units_and_no_unit_is_there_twice():
     assert len(set(units)) == len(units)
     assert {unit.repetition for unit in units if unit.setting == "split" or unit.data == "bibtex"} == {0}
     for data in clean.SETS:
-        mine = [unit for unit in units if unit.setting == "audit" and unit.data == data and unit.kind == "one flip"]
-        found = [name for unit in mine if unit.repetition < 2 for name in unit.methods()]
+        mine = [unit for unit in units if unit.setting == "audit" and unit.data == data]
+        found = [
+            name for unit in mine if unit.kind in ("", "one flip") and unit.repetition < 2 for name in unit.methods()
+        ]
         slow = [name for name, sets in rivals.FEWER_SETS.items() if data not in sets]
         assert sorted([*found, *slow]) == sorted(METHODS)
+        assert {unit.kind for unit in mine} == {"", *KINDS}
     assert sorted(clean.LONGEST_FIRST) == sorted(clean.SETS)
 
 
@@ -414,14 +424,14 @@ def test_a_table_is_forgotten_with_its_last_use(table):
 
 def test_fits_of_repetitions_follow_each_other():
     plan = CleanPlan(most_fits=100)
-    ranges = [plan.fits(unit.repetition) for unit in plan.audits("genbase", "one flip")]
-    np.testing.assert_array_equal(np.concatenate(ranges), np.arange(101))
-    assert max(map(len, ranges[2:])) <= 25
+    ranges = [plan.fits(unit.repetition) for unit in plan.audits("genbase")]
+    np.testing.assert_array_equal(np.concatenate(ranges), np.arange(1, 101))
+    assert max(map(len, ranges[1:])) <= 25
 
 
 def test_a_method_is_fitted_until_the_spread_of_its_fits_is_known(tmp_path):
     results, plan = clean.clean_results(tmp_path), CleanPlan()
-    unit = CleanUnit("audit", "genbase", 0.02, "one flip", 3)
+    unit = CleanUnit("audit", "genbase", 0.02, "", 3)
     for method, spread in (("MCODE-ComP", 0.001), ("MCODE-LOF", 0.1)):
         results.append(
             {
@@ -432,11 +442,11 @@ def test_a_method_is_fitted_until_the_spread_of_its_fits_is_known(tmp_path):
             }
             for r in (1, 2)
         )
-    assert not is_wanted(plan, results, unit, "MCODE-ComP")
-    assert is_wanted(plan, results, unit, "MCODE-LOF")
-    last = CleanUnit("audit", "genbase", 0.02, "one flip", 30)
+    assert not is_wanted(plan, results, unit, "one flip", "MCODE-ComP")
+    assert is_wanted(plan, results, unit, "one flip", "MCODE-LOF")
+    last = CleanUnit("audit", "genbase", 0.02, "", 30)
     assert plan.fits(30).start > clean.MOST_WITH_COMPANIONS
-    assert not is_wanted(plan, results, last, rivals.DEFAULT)
+    assert not is_wanted(plan, results, last, "one flip", rivals.DEFAULT)
 
 
 def test_reports_name_where_the_default_loses(tmp_path):
@@ -479,13 +489,10 @@ def test_named_responses_are_counted_on_rows_with_one_error(tmp_path, table):
 
 
 def test_a_slow_method_is_measured_on_fewer_sets_and_stands_in_a_table_of_its_own():
-    once, again, other = (
-        clean.CleanUnit("audit", data, 0.02, "one flip", repetition)
-        for data, repetition in (("emotions", 0), ("emotions", 1), ("bibtex", 0))
-    )
-    assert "SongCAD" in once.methods()
-    assert "SongCAD" not in again.methods()
-    assert "SongCAD" not in other.methods()
+    plan = CleanPlan()
+    assert "SongCAD" in plan.audit_without_model("emotions", "one flip").methods()
+    assert "SongCAD" not in next(plan.audits("emotions")).methods()
+    assert "SongCAD" not in plan.audit_without_model("bibtex", "one flip").methods()
     assert "SongCAD" not in clean_tables.NAMES
     run = {"data": "emotions", "setting": "audit", "contamination": "0.02"}
     rows = [
