@@ -8,6 +8,11 @@ judged. Beside the views of the default, others that are no linear model of x, o
 - neighbours: how many of the 15 nearest rows have the response (cosine of a sparse x, Euclid of a scaled dense one)
 - forest: 100 extremely randomised trees on x, for all responses together
 - context: DBR with a penalty on the context that is eight times that on the other responses
+- both ways: the change of the chain's P(y | x) and of DBR's pseudo-likelihood when the response is changed
+- bag: the mean of ten DBRs, each fitted to a bootstrap of the rows (not on Delicious, where they take minutes)
+
+"Boosted" also leaves the linear form: gradient-boosted trees over all of these, on the 20 most suspicious responses of
+a row.
 
 And how well could it be named by who knows the truth? `--truth` replaces the responses of each table by draws from a
 chain that was fitted to it. So P(y | x) is known: a flip of j is as likely as P(y with j flipped back | x), and to name
@@ -23,7 +28,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler, normalize
 
@@ -34,8 +40,9 @@ from mcode.experiments.clean import CleanPlan
 from mcode.experiments.datasets import TITLES, DataFolder, Table
 from mcode.models import BatchLogistic, ClassifierChain, DependentRelevance
 from mcode.models.base_rate import smoothed_base_rate
-from mcode.models.full_conditional import full_log_proba
+from mcode.models.full_conditional import change_linear, full_log_proba
 from mcode.models.logistic import LinearConditionals
+from mcode.models.parents import all_others
 from mcode.scores import LearnedScore
 from mcode.scores.blame import cell_features, fit_competition
 from mcode.spaces.rho import RhoSpace, floored
@@ -44,7 +51,10 @@ TIMES = 3  # that each row is flipped
 NEIGHBOURS = 15
 CONTEXT = 8.0
 MOST_FEATURES = 200  # that a split of a tree looks at
-EXTRAS = ("neighbours", "forest", "context")
+BAGS = 10
+MOST_FOR_BAGS = 500  # responses
+SUSPICIOUS = 20  # responses of a row that boosted trees look at
+EXTRAS = ("neighbours", "forest", "context", "chain both ways", "DBR both ways", "bag")
 
 
 def log_rho_of(present: Any, Y: Any) -> Any:
@@ -82,14 +92,24 @@ def measure(table: Table) -> dict[str, Any]:
         "neighbours": neighbours(even[train], Y, even[test], rate),
         "forest": forest(X, Y, table.X[test], rate),
     }
+    own_model, chain = space.models["model"], space.models["chain"]
+    assert own_model.conditionals_ is not None
+    assert chain.conditionals_ is not None
+    bag = bagged(own_model, X, Y, rng)
     features, extra, wrong, own = [], [], [], []
     for _ in range(TIMES):
         flipped = Flip().corrupt(table.Y[test], rng)
         panel = space.panel(table.X[test], flipped)
         views = {name: log_rho_of(share, flipped) for name, share in present.items()}
         views["context"] = floored(context.log_proba(shrunk[test], flipped))
+        mine = panel.views["model"].astype(np.float64)
+        views["chain both ways"] = full_log_proba(chain.conditionals_, chain.parents_, table.X[test], flipped)
+        views["DBR both ways"] = change_linear(
+            own_model.conditionals_, all_others(Y.shape[1]), table.X[test], flipped, mine.copy()
+        )
+        views["bag"] = np.log(np.mean([np.exp(one.log_proba(table.X[test], flipped)) for one in bag], axis=0))
         features.append(cell_features(panel))
-        extra.append(np.stack([log_odds_against(views[name]) for name in EXTRAS], axis=2))
+        extra.append(np.stack([log_odds_against(floored(views[name])) for name in EXTRAS], axis=2))
         wrong.append(flipped != table.Y[test])
         own.append(panel.views["model"])
     F, E, is_wrong = np.concatenate(features), np.concatenate(extra), np.concatenate(wrong)
@@ -97,18 +117,54 @@ def measure(table: Table) -> dict[str, Any]:
     named = {"smallest rho": -np.concatenate(own), "views of the default": _judged(F, is_wrong, place)}
     for k, name in enumerate(EXTRAS):
         named[f"with {name}"] = _judged(np.concatenate([F, E[:, :, k : k + 1]], axis=2), is_wrong, place)
-    named["with all three"] = _judged(np.concatenate([F, E], axis=2), is_wrong, place)
+    named["with all six"] = _judged(np.concatenate([F, E], axis=2), is_wrong, place)
+    named["boosted, with all six"] = _judged(np.concatenate([F, E], axis=2), is_wrong, place, boosted)
     right = is_wrong.argmax(axis=1)
     shares = {way: float((values.argmax(axis=1) == right).mean()) for way, values in named.items()}
     return {"data": TITLES[table.name], "rows": len(test), **shares}
 
 
-def _judged(F: Any, wrong: Any, place: Any) -> Any:
-    """Return how much each cell is to blame, by weights learned on the rows of the other half."""
+def bagged(model: Any, X: Any, Y: Any, rng: np.random.Generator) -> list[Any]:
+    """Return models like a fitted one, of bootstraps of its rows; itself where that takes minutes."""
+    if Y.shape[1] > MOST_FOR_BAGS:
+        return [model]
+    learner = model.settled_learner(model.conditionals_, ())
+    picks = [rng.integers(0, len(Y), len(Y)) for _ in range(BAGS)]
+    return [DependentRelevance(clone(learner)).fit(X[pick], Y[pick]) for pick in picks]
+
+
+def linear(F: Any, wrong: Any, new_F: Any) -> Any:
+    """Return a weighted sum of the features, as the default's."""
+    return new_F @ fit_competition(F, wrong, np.ones(len(F)))
+
+
+def boosted(F: Any, wrong: Any, new_F: Any) -> Any:
+    """Return the log odds by boosted trees over the features, their weighted sum, and its lead in the row."""
+    weights = fit_competition(F, wrong, np.ones(len(F)))
+    features, total = _with_lead(F, weights)
+    k = min(SUSPICIOUS, total.shape[1])
+    top = np.argsort(-total, axis=1)[:, :k]
+    each = np.arange(len(F))[:, None]
+    trees = HistGradientBoostingClassifier(
+        max_iter=150, learning_rate=0.05, max_leaf_nodes=8, min_samples_leaf=40, l2_regularization=5.0, random_state=0
+    ).fit(features[each, top].reshape(k * len(F), -1), wrong[each, top].ravel())
+    new_features, new_total = _with_lead(new_F, weights)
+    return trees.decision_function(new_features.reshape(new_total.size, -1)).reshape(new_total.shape)
+
+
+def _with_lead(F: Any, weights: Any) -> tuple[Any, Any]:
+    total = F @ weights
+    ranked = np.sort(total, axis=1)
+    rest = np.where(total == ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
+    return np.concatenate([F, total[:, :, None], (total - rest)[:, :, None]], axis=2), total
+
+
+def _judged(F: Any, wrong: Any, place: Any, judge: Any = linear) -> Any:
+    """Return how much each cell is to blame, as learned on the rows of the other half."""
     out = np.empty(wrong.shape)
     for mine in (0, 1):
         learn = place != mine
-        out[~learn] = F[~learn] @ fit_competition(F[learn], wrong[learn], np.ones(int(learn.sum())))
+        out[~learn] = judge(F[learn], wrong[learn], F[~learn])
     return out
 
 
