@@ -16,7 +16,7 @@ from mcode.experiments.datasets import TITLES
 from mcode.experiments.results import write_whole
 
 GRAY, GREEN, RED = "#9a9a9a", "#2e8b57", "#c0392b"
-COLOURS = ("#7f7f7f", "#bcbd22", "#17becf", "#2ca02c", "#9467bd", "#d62728", "#1f77b4", "#ff7f0e")
+COLOURS = ("#1f77b4", "#bcbd22", "#17becf", "#2ca02c", "#9467bd", "#d62728", "#7f7f7f", "#ff7f0e")
 
 
 def bars(runs: Mapping[str, Floats], methods: Sequence[str], path: Path) -> list[Path]:
@@ -44,7 +44,7 @@ def lines(curves: Mapping[str, Mapping[int, Floats]], methods: Sequence[str], pa
                 list(curve), means, style, color=COLOURS[j % len(COLOURS)], label=method, marker="o", markersize=3
             )
         axis.set(ylim=(-0.02, 1.02), xlabel="outlying dimensions", ylabel="AUC-PR", title=TITLES[name])
-    axes[0].legend(fontsize=7)
+    _legend_below(figure, axes[0])
     return _save(figure, path)
 
 
@@ -59,7 +59,7 @@ def critical_differences(
         bold = "bold" if names[j] == ours else "normal"
         axis.plot([mean_rank[j], mean_rank[j] + difference], [place, place], color="#cccccc", linewidth=5, zorder=1)
         axis.plot(mean_rank[j], place, "o", color=GREEN if names[j] == ours else "black", zorder=2)
-        axis.text(0.0, place, f"{names[j]}  {mean_rank[j]:.2f} ", ha="right", va="center", fontsize=8, weight=bold,
+        axis.text(-0.01, place, f"{names[j]}  {mean_rank[j]:.2f}", ha="right", va="center", fontsize=8, weight=bold,
                   transform=axis.get_yaxis_transform())  # fmt: skip
     axis.axvline(mean_rank[order[0]] + difference, color=RED, linewidth=0.8, linestyle="--")
     axis.set(yticks=[], xlabel=f"mean rank (grey: critical difference {difference:.2f})", title=title)
@@ -83,7 +83,7 @@ def curves(
         axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
         if log_x:
             axis.set_xscale("log")
-    axes[0].legend(fontsize=7)
+    _legend_below(figure, axes[0])
     return _save(figure, path)
 
 
@@ -103,6 +103,14 @@ def _panels(n: int, across: int, size: tuple[float, float]) -> tuple[Any, NDArra
     for axis in flat[n:]:
         axis.set_visible(False)
     return figure, flat
+
+
+def _legend_below(figure: Any, axis: Any) -> None:
+    """Put one legend under all panels, where it hides no curve."""
+    handles, labels = axis.get_legend_handles_labels()
+    across = max(1, round(figure.get_figwidth() / 1.7))
+    under = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    figure.legend(handles, labels, ncol=across, fontsize=8, frameon=False, **under)
 
 
 def _save(figure: Any, path: Path) -> list[Path]:
