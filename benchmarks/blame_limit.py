@@ -9,7 +9,7 @@ judged. Beside the views of the default, others that are no linear model of x, o
 - forest: 100 extremely randomised trees on x, for all responses together
 - context: DBR with a penalty on the context that is eight times that on the other responses
 - both ways: the change of the chain's P(y | x) and of DBR's pseudo-likelihood when the response is changed
-- bag: the mean of ten DBRs, each fitted to a bootstrap of the rows (not on Delicious, where they take minutes)
+- bag: the mean of ten DBRs, each fitted to a bootstrap of the rows
 
 "Boosted" also leaves the linear form: gradient-boosted trees over all of these, on the 20 most suspicious responses of
 a row.
@@ -52,14 +52,13 @@ NEIGHBOURS = 15
 CONTEXT = 8.0
 MOST_FEATURES = 200  # that a split of a tree looks at
 BAGS = 10
-MOST_FOR_BAGS = 500  # responses
 SUSPICIOUS = 20  # responses of a row that boosted trees look at
 EXTRAS = ("neighbours", "forest", "context", "chain both ways", "DBR both ways", "bag")
 
 
 def log_rho_of(present: Any, Y: Any) -> Any:
     """Return log P of what was observed, where P(present) is a share of few rows."""
-    return floored(np.log(np.where(Y == 1, present, 1.0 - present)))
+    return np.log(np.where(Y == 1, present, 1.0 - present))
 
 
 def neighbours(X: Any, Y: Any, new_X: Any, rate: Any) -> Any:
@@ -101,11 +100,14 @@ def measure(table: Table) -> dict[str, Any]:
         flipped = Flip().corrupt(table.Y[test], rng)
         panel = space.panel(table.X[test], flipped)
         views = {name: log_rho_of(share, flipped) for name, share in present.items()}
-        views["context"] = floored(context.log_proba(shrunk[test], flipped))
-        mine = panel.views["model"].astype(np.float64)
+        views["context"] = context.log_proba(shrunk[test], flipped)
         views["chain both ways"] = full_log_proba(chain.conditionals_, chain.parents_, table.X[test], flipped)
         views["DBR both ways"] = change_linear(
-            own_model.conditionals_, all_others(Y.shape[1]), table.X[test], flipped, mine.copy()
+            own_model.conditionals_,
+            all_others(Y.shape[1]),
+            table.X[test],
+            flipped,
+            panel.views["model"].astype(np.float64),
         )
         views["bag"] = np.log(np.mean([np.exp(one.log_proba(table.X[test], flipped)) for one in bag], axis=0))
         features.append(cell_features(panel))
@@ -125,9 +127,7 @@ def measure(table: Table) -> dict[str, Any]:
 
 
 def bagged(model: Any, X: Any, Y: Any, rng: np.random.Generator) -> list[Any]:
-    """Return models like a fitted one, of bootstraps of its rows; itself where that takes minutes."""
-    if Y.shape[1] > MOST_FOR_BAGS:
-        return [model]
+    """Return models like a fitted one, with its penalties, of bootstraps of its rows."""
     learner = model.settled_learner(model.conditionals_, ())
     picks = [rng.integers(0, len(Y), len(Y)) for _ in range(BAGS)]
     return [DependentRelevance(clone(learner)).fit(X[pick], Y[pick]) for pick in picks]
