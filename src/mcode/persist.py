@@ -26,7 +26,7 @@ from mcode.errors import DataFormatError, InputError
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 MAGIC = b"mcode model "
-FORMAT = 4  # raise it when a file of the old kind can no longer be read, and say so in docs/explaining.md
+FORMAT = 5  # raise it when a file of the old kind can no longer be read, and say so in docs/explaining.md
 
 # Everything a detector may consist of, beside what skops trusts itself: numbers, arrays and scikit-learn's estimators.
 TRUSTED = (
@@ -44,6 +44,8 @@ TRUSTED = (
     "mcode.detector.song.SongCAD",
     "mcode.detector.song.SongDensity",
     "mcode.models.alike.RememberedRows",
+    "mcode.models.company.Company",
+    "mcode.models.company.CompanyConditionals",
     "mcode.models.pairs.PairLifts",
     "mcode.models.prototypes.PrototypeConditionals",
     "mcode.models.prototypes.Prototypes",

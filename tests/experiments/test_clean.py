@@ -11,7 +11,7 @@ from cleanlab.multilabel_classification import get_label_quality_scores
 import mcode
 from mcode._progress import reporting
 from mcode.experiments import clean, clean_tables, metrics, rivals, seen
-from mcode.experiments.blame import run_blame
+from mcode.experiments.blame import COPIES, run_blame
 from mcode.experiments.clean import CleanPlan, CleanUnit, audit_cells, is_wanted, run_clean
 from mcode.experiments.clean_tables import NAMES, blocks, report_clean
 from mcode.experiments.datasets import DataFolder, Table
@@ -483,6 +483,8 @@ def test_reports_name_where_the_default_loses(tmp_path):
 def test_named_responses_are_counted_on_rows_with_one_error(tmp_path, table):
     results = run_blame([Table("yeast", *table)], 0, tmp_path)
     assert len(results.rows()) == 6
+    flips = [row for row in results.rows() if row["kind"] == "one flip"]
+    assert {int(row["rows"]) for row in flips} == {COPIES * len(table[1])}  # of every row, in one half or the other
     assert all(0.2 < float(row["named"]) <= 1.0 for row in results.rows() if row["kind"] == "one flip")
     again = run_blame([Table("yeast", *table)], 0, tmp_path)
     assert again.rows() == results.rows()

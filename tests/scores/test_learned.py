@@ -48,6 +48,7 @@ def fitted(reading):
 
 
 VIEWS = ("model", "chain", "br", "others", "mutual", "alike", "pairs", "prototypes")
+OF_A_CELL = (*VIEWS, "twins", "company")
 
 
 def features_by_hand(panel):
@@ -112,14 +113,15 @@ def test_features_stay_finite_for_many_impossible_responses():
 
 
 def test_the_features_of_a_cell_are_what_each_model_says_of_it():
-    said = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1 / 6, 1 / 8)
-    rho = {name: [[value, 0.5]] for name, value in zip(VIEWS, said, strict=True)}
+    said = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1 / 6, 1 / 8, 1 / 3, 0.7)
+    rho = {name: [[value, 0.5]] for name, value in zip(OF_A_CELL, said, strict=True)}
     rho["rate"] = [[0.25, 0.5]]
     panel = Panel(np.array([[1, 0]], np.uint8), {name: np.log(value) for name, value in rho.items()})
     first, second = cell_features(panel)[0]
-    odds = np.log([9.0, 4.0, 7 / 3, 1.5, 2 / 3, 0.25, 5.0, 7.0])
-    np.testing.assert_allclose(first, [*odds, 1.0, -np.log(3), -np.log(3), np.log(9), np.log(5)])
-    np.testing.assert_allclose(second, np.zeros(13), atol=1e-12)
+    odds = np.log([9.0, 4.0, 7 / 3, 1.5, 2 / 3, 0.25, 5.0, 7.0, 2.0, 3 / 7])
+    base, number = -np.log(3), np.log(2)  # one response of the row is present
+    np.testing.assert_allclose(first, [*odds, 1.0, base, base, np.log(9), np.log(5), number, number * base])
+    np.testing.assert_allclose(second, np.zeros(17), atol=1e-12)
 
 
 def competition(n, d, weights, seed):

@@ -10,7 +10,7 @@ from oracles import all_vectors, both_directions
 from tables import dependent_table
 
 ALL = ("br", "chain", "prior", "others")
-LEARNED_BY_NOBODY = ("pairs", "rate", "prototypes")  # counted or averaged: no penalty, no learner of the user's
+LEARNED_BY_NOBODY = ("pairs", "rate", "prototypes", "company")  # counted or averaged: no penalty, no own learner
 
 
 def test_rho_is_never_0_and_never_1():
@@ -111,12 +111,13 @@ def test_rows_that_are_alike_are_remembered_where_a_score_asks_for_them():
     space = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br", "rate", "alike")).fit(X, Y, folds, final=True)
     own = space.out_of_fold(X, Y)
     kept = RememberedRows.of(own.views["br"], Y, folds)
-    np.testing.assert_allclose(
-        own.views["alike"], kept.log_proba(own.views["br"], own.views["rate"], Y, folds), atol=1e-5
-    )
     new_X, new_Y = dependent_table(n=20, seed=1)
     new = space.panel(new_X, new_Y)
-    np.testing.assert_allclose(new.views["alike"], kept.log_proba(new.views["br"], new.views["rate"], new_Y), atol=1e-5)
+    for name in ("alike", "twins"):
+        expected = kept.views(own.views["br"], own.views["rate"], Y, folds)[name]
+        np.testing.assert_allclose(own.views[name], expected, atol=1e-4)
+        expected = kept.views(new.views["br"], new.views["rate"], new_Y)[name]
+        np.testing.assert_allclose(new.views[name], expected, atol=1e-4)
     without = RhoSpace(DependentRelevance(BatchLogistic(1.0)), ("br",)).fit(X, Y, folds, final=True)
     assert without.remembered is None
     assert set(without.panel(new_X, new_Y).views) == {"model", "br"}

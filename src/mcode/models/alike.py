@@ -8,6 +8,9 @@ probability that each response is present given the context, a remembered row r 
 and y_j is as probable as it is frequent among the remembered rows, its own agreement left out of their weights. No
 regression is asked, so this sees what logistic regressions cannot: responses that go together in groups, or only in
 some contexts.
+
+The same is asked twice, of rows that are "alike" and of "twins", which weigh w_r^4: only those count that have nearly
+the same responses in nearly the same context.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ from mcode.solvers.threads import run_all
 Singles: TypeAlias = NDArray[np.float32]  # of which matrix products are twice as fast
 
 MOST_ROWS = 1_000  # that are remembered; time grows with them
-PRIOR = 2.0  # rows that answer by the base rate: what there is to say where no row is alike
-DIFFERENT = float(np.e)  # the weight of a row that differs in y_j, which counts against it, without that difference
+SQUARED = {"alike": 0, "twins": 2}  # how often a weight is squared
+PRIOR = {"alike": 2.0, "twins": 0.02}  # rows that answer by the base rate: what there is to say where no row is alike
+NOBODY = 1e-8  # weights below it are no twins', and squared would be too small for single precision
 FAR = 200.0  # exp(-FAR) is 0 in single precision
 ROWS_AT_ONCE = 1_024
 TILE = 64  # rows that BLAS takes together: as many are always there, so that a row alone has the bits it has in a batch
@@ -70,8 +74,10 @@ class RememberedRows:
         """Remember rows by their responses and by log P of each of these, given the context alone."""
         return cls(_probability_of_present(log_rho, Y), Y, fold, n_values)
 
-    def log_proba(self, log_rho: Floats, log_rate: Floats, Y: Codes, fold: NDArray[np.intp] | None = None) -> Floats:
-        """Return log P of each response among rows that are alike, shape (n, d).
+    def views(
+        self, log_rho: Floats, log_rate: Floats, Y: Codes, fold: NDArray[np.intp] | None = None
+    ) -> dict[str, Floats]:
+        """Return log P of each response among rows that are "alike", and among "twins", each (n, d).
 
         Parameters
         ----------
@@ -80,7 +86,7 @@ class RememberedRows:
         Y : (n, d) codes
         fold : (n,) array, the folds of these rows if they are training rows; None otherwise
         """
-        out = np.empty(Y.shape)
+        out = {name: np.empty(Y.shape) for name in SQUARED}
         present = indicators(self.Y, self.n_values).astype(np.float32)
         kept = _place(self.p, self.Y, self.n_values)
         size = np.square(kept).sum(axis=1)
@@ -97,9 +103,16 @@ class RememberedRows:
             weight -= size  # becomes -|place - kept|^2
             weight[: len(place)] -= np.square(place).sum(axis=1)[:, None]
             np.exp(np.minimum(weight, 0.0, out=weight), out=weight)
-            agreeing, differing = self._votes(weight, present, Y[rows])
-            prior = PRIOR * np.exp(log_rate[rows])
-            out[rows] = np.log((agreeing + prior) / (agreeing + DIFFERENT * differing + PRIOR))
+            rate = np.exp(log_rate[rows])
+            for name, times in SQUARED.items():
+                if times:
+                    weight[weight < NOBODY] = 0.0
+                for _ in range(times):
+                    np.square(weight, out=weight)
+                agreeing, differing = self._votes(weight, present, Y[rows])
+                # a row that differs in y_j counts against it with the weight that it has without that difference
+                differing *= float(np.exp(2.0**times))
+                out[name][rows] = np.log((agreeing + PRIOR[name] * rate) / (agreeing + differing + PRIOR[name]))
 
         starts = range(0, len(Y), ROWS_AT_ONCE)
         run_all([partial(read, slice(start, start + ROWS_AT_ONCE)) for start in starts])

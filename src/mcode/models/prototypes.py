@@ -115,7 +115,7 @@ def _averaged(
         there = known if n_values is None else known[:, Indicators(n_values).response]
         present, rows = present * there, there.sum(axis=0, dtype=np.float64)
     rate = logits_of_rates(present.sum(axis=0, dtype=np.float64), rows, n_values)
-    return PrototypeConditionals(rate, None if X is None else _prototypes(X, present), n_values)
+    return PrototypeConditionals(rate, None if X is None else prototypes_of(X, present), n_values)
 
 
 def _is_mostly_zeros(X: Any) -> bool:
@@ -123,10 +123,11 @@ def _is_mostly_zeros(X: Any) -> bool:
     return cells > 0 and bool(others <= MOSTLY_ZEROS * cells)
 
 
-def _prototypes(X: Any, present: Codes) -> Singles:
-    """Return the mean of the contexts with each column present and of all, scaled so that a product gives cosines.
+def prototypes_of(X: Any, present: Codes) -> Singles:
+    """Return the mean of the rows of X with each column present, one row like all others among them, and of all rows.
 
-    The length of the row that is compared is left out: it is in both parts of every quotient.
+    Shape (m, c + 1), scaled so that a product with a row gives mean cosines. The length of that row is left out: it is
+    in both parts of every quotient.
     """
     n = X.shape[0]
     size = sp.csr_array(abs(X), dtype=np.float32)

@@ -19,8 +19,9 @@ from mcode.solvers.kernels import log_likelihood, residual_and_curvature
 from mcode.solvers.threads import run_all
 
 MOST_CELLS = 20_000  # per kind of error
-FEWEST_ROWS = 100
+FEWEST_ROWS = 300
 CELLS_AT_ONCE = 100_000  # a dozen features of each are in memory together
+VIEWS = (*LOOKED_AT, "twins", "company")
 ALSO_IF_PRESENT = ("model", "pairs")  # views that say other things of a present response than of an absent one
 PENALTY = 3.0
 STEPS = 30
@@ -34,7 +35,8 @@ Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, k) and tr
 def cell_features(panel: Panel) -> Floats:
     """Return what is known of each cell, shape (n, d, k).
 
-    Its log odds of being wrong under each model, whether it is present, and how often the response is.
+    Its log odds of being wrong under each model, whether it is present, how often the response is, and how many are
+    present in the row: too many of them speak against each, too few for one that is missing.
     """
     return np.stack(_features_one_by_one(panel), axis=2)
 
@@ -42,9 +44,10 @@ def cell_features(panel: Panel) -> Floats:
 def _features_one_by_one(panel: Panel) -> list[Floats]:
     codes, base = presence(panel)
     present = codes.astype(np.float64)
-    odds = {view: log_odds_against(panel.views[view], panel.n_values) for view in LOOKED_AT}
+    odds = {view: log_odds_against(panel.views[view], panel.n_values) for view in VIEWS}
     if_present = [present * part for part in (base, *(odds[view] for view in ALSO_IF_PRESENT))]
-    return [*odds.values(), present, base, *if_present]
+    number = np.log1p(present.sum(axis=1, keepdims=True))
+    return [*odds.values(), present, base, *if_present, number * present, number * base]
 
 
 def sample_rows(n: int, d: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -38,6 +38,9 @@ DEFAULT_ERRORS: dict[ErrorKind, float] = {
     Several(Add()): 0.5,
     Several(Drop()): 0.5,
 }
+# How much more these kinds count for which response is named: rows with one wrong response have one right answer, and
+# flips ask it of all responses alike.
+NAMED_BY: dict[ErrorKind, float] = {Flip(): 4, Add(): 2, Drop(): 2}
 FEWEST_OF_SEVERAL = 200  # rows: several errors are seen easily, and learned from half of the rows
 CERTAIN = float(np.log(40.0))  # a recorded row with this log ratio is about as likely wrong as right if 2 % of them are
 CERTAIN_OF_SEVERAL = float(np.log(25.0))  # many kinds in one: rows of one of them reach a part of the ratio
@@ -90,7 +93,7 @@ class LearnedScore(BaseEstimator):
         Scores of the rows it was fitted on, each by contrasts that were fitted without that row.
     """
 
-    needs = ("br", "chain", "others", "alike", "pairs", "rate", "prototypes")
+    needs = ("br", "chain", "others", "alike", "pairs", "rate", "prototypes", "company")
 
     def __init__(
         self,
@@ -144,7 +147,8 @@ class LearnedScore(BaseEstimator):
         self.shares_ = shares[possible] / shares[possible].sum()
         certain = [CERTAIN_OF_SEVERAL if isinstance(kind, Several) else CERTAIN for kind in self.kinds_]
         self.contrast_ = _Contrast.fit(clean[rows], rows, corrupted, fold_of_row, self.penalty, certain)
-        self.blame_ = Blame.fit(cells, self.shares_)
+        named = np.array([share * NAMED_BY.get(kind, 1) for kind, share in zip(self.kinds_, self.shares_, strict=True)])
+        self.blame_ = Blame.fit(cells, named)
         self.training_score_ = self._combine(self.contrast_.own_log_ratios(clean, fold_of_row))
         made_wrong = [self._combine(self.contrast_.own_log_ratios(F, fold_of_row[at])) for F, at in corrupted]
         self.contamination_ = largest_share(self.training_score_, made_wrong, self.shares_)

@@ -15,6 +15,7 @@ from mcode._arrays import Floats, Matrix
 from mcode._progress import advance
 from mcode.models.alike import RememberedRows, rows_to_remember
 from mcode.models.categorical import likeliest_values
+from mcode.models.company import Company
 from mcode.models.conditional import BinaryRelevance, ClassifierChain, ConditionalModel, DependentRelevance
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.indicators import NumberOfValues
@@ -28,9 +29,9 @@ from mcode.models.prototypes import Prototypes
 # No table of data supports a probability below this; and log(0) would be -infinity.
 LOG_SMALLEST = float(np.log(1e-12))
 LOG_LARGEST = float(np.log1p(-1e-12))
-WITHOUT_CONTEXT = ("prior", "others", "pairs", "rate")
-COUNTED = ("pairs", "rate", "prototypes")  # no regressions: they take no time, and no penalty of the model's
-ALIKE = "alike"  # asks no model of its own, but some training rows as binary relevance sees them
+WITHOUT_CONTEXT = ("prior", "others", "pairs", "rate", "company")
+COUNTED = ("pairs", "rate", "prototypes", "company")  # no regressions: they take no time, and no penalty of the model's
+ALIKE = "alike"  # and "twins": no model of their own, but some training rows as binary relevance sees them
 
 
 def floored(log_rho: Floats) -> Floats:
@@ -108,7 +109,7 @@ class RhoSpace:
         if "others" in views:
             views["mutual"] = mutual_log_proba(_fitted(self.models["others"]), filled, views["others"], known)
         if self.remembered is not None:
-            views[ALIKE] = self.remembered.log_proba(views["br"], views["rate"], filled)
+            views |= self.remembered.views(views["br"], views["rate"], filled)
         return _panel(filled, known, views, self.n_values)
 
     def out_of_fold(self, X: Matrix, Y: Codes, rows: NDArray[np.intp] | None = None) -> Panel:
@@ -119,7 +120,7 @@ class RhoSpace:
         if "others" in views:
             views["mutual"] = self._mutual_out_of_fold(filled, views["others"], known, rows)
         if self.remembered is not None:
-            views[ALIKE] = self.remembered.log_proba(views["br"], views["rate"], filled, self.cross["br"].fold_of(rows))
+            views |= self.remembered.views(views["br"], views["rate"], filled, self.cross["br"].fold_of(rows))
         return _panel(filled, known, views, self.n_values)
 
     def _mutual_out_of_fold(
@@ -168,6 +169,8 @@ def companion(name: str, learner: Learner) -> ConditionalModel:
         return BinaryRelevance(PairLifts())
     if name == "prototypes":
         return BinaryRelevance(Prototypes())
+    if name == "company":
+        return DependentRelevance(Company())
     return DependentRelevance(learner) if name == "others" else ClassifierChain(learner=learner)
 
 
