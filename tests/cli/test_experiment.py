@@ -21,6 +21,7 @@ def test_experiment_prints_its_table_and_names_its_files(folder, tmp_path):
     result = run("experiment", "1", "--quick", "--data", folder, "--sets", "genbase", "--out", out)
     assert result.exit_code == 0, result.stderr
     assert "| Genbase |" in result.stdout
+    assert "table (md, csv, tex)" in " ".join(result.stderr.split())
     again = run("experiment", "1", "--quick", "--data", folder, "--sets", "genbase", "--out", out, "--json")
     files = json.loads(again.stdout)["files"]
     before = (out / "table.md").read_bytes()

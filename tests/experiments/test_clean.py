@@ -11,12 +11,12 @@ from cleanlab.multilabel_classification import get_label_quality_scores
 import mcode
 from mcode._progress import reporting
 from mcode.experiments import clean, clean_tables, metrics, rivals, seen
-from mcode.experiments.blame import COPIES, run_blame
+from mcode.experiments.blame import COPIES, MOST_ROWS, blame_results, in_audit, run_blame
 from mcode.experiments.clean import CleanPlan, CleanUnit, audit_cells, is_wanted, run_clean
 from mcode.experiments.clean_tables import NAMES, blocks, report_clean
 from mcode.experiments.datasets import DataFolder, Table
 from mcode.experiments.estimate import over_fits
-from mcode.experiments.injection import KINDS, parts, with_errors, with_errors_of_all_kinds
+from mcode.experiments.injection import KINDS, SHARE, parts, with_errors, with_errors_of_all_kinds
 from mcode.experiments.judges import Audited, Halves
 from mcode.experiments.measuring import Effort, measure
 from mcode.experiments.metrics import all_of, auc
@@ -468,13 +468,18 @@ def test_reports_name_where_the_default_loses(tmp_path):
                     errors = {f"{m}_error": "" if setting == "audit" else 0.001 for m in clean.MEASURES}
                     rows.append({**key, "method": name, "fits": 1, "injections": 1, **values, **errors})
     results.append(rows)
-    blame = Results(tmp_path / "blame.csv", ("data", "kind", "method"), ("rows", "named"))
+    blame = blame_results(tmp_path)
     written = report_clean(results, blame, tmp_path / "out")
     losses = (tmp_path / "out" / "losses-audit.csv").read_text().splitlines()
     assert losses[1].startswith("Yeast,one flip,AUC,0.8")
     assert len(losses) == 3
+    assert not any(path.name.startswith("reported") for path in written)  # its data sets are not there
     found = blocks(results.rows(), "audit", 0.02, "auc")
     assert found.values.shape == (18, len(NAMES))
+    some = found.on(("yeast", "medical"))
+    assert {data for data, _ in some.names} == {"yeast", "medical"}
+    np.testing.assert_array_equal(some.by_data_set(), found.by_data_set()[[0, 2]])
+    np.testing.assert_array_equal(some.of_kind("one flip"), found.of_kind("one flip")[[0, 2]])
     assert found.by_data_set().shape == (3, len(NAMES))
     assert all(path.exists() for path in written)
     assert any(path.name == "contamination.svg" for path in written)
@@ -482,12 +487,33 @@ def test_reports_name_where_the_default_loses(tmp_path):
 
 def test_named_responses_are_counted_on_rows_with_one_error(tmp_path, table):
     results = run_blame([Table("yeast", *table)], 0, tmp_path)
-    assert len(results.rows()) == 6
+    assert len(results.rows()) == 12
     flips = [row for row in results.rows() if row["kind"] == "one flip"]
-    assert {int(row["rows"]) for row in flips} == {COPIES * len(table[1])}  # of every row, in one half or the other
-    assert all(0.2 < float(row["named"]) <= 1.0 for row in results.rows() if row["kind"] == "one flip")
+    assert all(0.2 < float(row["named"]) <= 1.0 for row in flips)
+    n, wrong = len(table[1]), round(SHARE * len(table[1]))
+    assert {row["setting"]: int(row["rows"]) for row in flips} == {"split": COPIES * n, "audit": COPIES * (n - wrong)}
     again = run_blame([Table("yeast", *table)], 0, tmp_path)
     assert again.rows() == results.rows()
+    tables = report_clean(clean.clean_results(tmp_path), results, tmp_path / "out")
+    assert {path.name for path in tables} >= {"blame-split.md", "blame-audit.md"}
+
+
+def test_rows_named_in_an_audit_are_what_the_audit_says_of_them(table):
+    """A row that was recorded wrong is blamed as a copy with the same error is by models that never saw the row."""
+    X, Y = table
+    named = in_audit(Table("yeast", X, Y), 0)
+    assert all(len(parts) == COPIES for parts in named.values())
+    recorded, wrong = with_errors_of_all_kinds(Y, SHARE, np.random.default_rng(Table("yeast", X, Y).seed(0, 7)))
+    found = mcode.audit(X, recorded)
+    rows = np.flatnonzero(~wrong)
+    rng = np.random.default_rng([*Table("yeast", X, Y).seed(0, 8), 0, 0])
+    changed = KINDS["one flip"].corrupt(Y, rng)
+    mine = rng.permutation(rows)[: 2 * MOST_ROWS]
+    expected = found.space.out_of_fold(X[mine], changed[mine], mine)
+    first = found.score.response_blame(expected).argmax(axis=1)
+    right = (changed[mine] != Y[mine]).argmax(axis=1)
+    np.testing.assert_array_equal(named["one flip", "mcode default"][0], first == right)
+    np.testing.assert_array_equal(named["one flip", "smallest rho"][0], expected.rho.argmin(axis=1) == right)
 
 
 def test_a_slow_method_is_measured_on_fewer_sets_and_stands_in_a_table_of_its_own():

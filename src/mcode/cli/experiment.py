@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -77,5 +78,18 @@ def experiment(
         for line in table.read_text(encoding="utf-8").splitlines() if table in written else ["No complete runs yet."]:
             screen.say(line)
         screen.emit({"experiment": which, "folder": str(folder), "files": [str(path) for path in written]})
-        for path in written:
-            screen.note(f"written: {path}")
+        screen.note(f"written to {folder}: {'; '.join(_by_name(written))}")
+
+
+def _by_name(paths: Sequence[Path]) -> list[str]:
+    """Return each name with its endings: a table is there three times, and all of a run's files would fill a screen.
+
+    Examples
+    --------
+    >>> _by_name([Path("out/table.md"), Path("out/table.csv"), Path("out/bars.svg")])
+    ['table (md, csv)', 'bars (svg)']
+    """
+    endings: dict[str, list[str]] = {}
+    for path in paths:
+        endings.setdefault(path.stem, []).append(path.suffix[1:])
+    return [f"{name} ({', '.join(kinds)})" for name, kinds in endings.items()]

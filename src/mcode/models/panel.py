@@ -26,9 +26,11 @@ class Panel:
     views : log rho by the name of a model, each (n, d)
         "model" is the detector's own; "br", "chain" and "prior" are binary relevance, a chain, and the same chain
         without the context; "others" is each response given all others without the context, and "mutual" the same
-        in both directions (`mcode.models.mutual`); "alike" is how rows that are alike answered (`mcode.models.alike`);
-        "pairs" is which responses go together (`mcode.models.pairs`), "prototypes" how much the context is like those
-        of the rows that have a response (`mcode.models.prototypes`), and "rate" how often each occurs.
+        in both directions (`mcode.models.mutual`); "alike" is how rows that are alike answered, and "twins" how those
+        did that are nearly the same (`mcode.models.alike`); "pairs" is which responses go together
+        (`mcode.models.pairs`), "company" how much the other responses are like those of the rows that have a response
+        (`mcode.models.company`), "prototypes" how much the context is (`mcode.models.prototypes`), and "rate" how often
+        each occurs.
     known : (n, d) boolean array, or None where no response is missing
     n_values : tuple of int, how many values each response has; None where all have two
     """

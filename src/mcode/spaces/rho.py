@@ -50,8 +50,8 @@ class RhoSpace:
 
     Companions (see `mcode.models.panel.Panel`) take over the penalties that were found for the model itself, so they
     cost one fit each and no search, or only count and average (COUNTED). "alike" remembers some training rows instead
-    (`mcode.models.alike`) and needs "br" and "rate". `n_values` is how many values each response has, None where all
-    have two.
+    (`mcode.models.alike`), gives "twins" too, and needs "br" and "rate". `n_values` is how many values each response
+    has, None where all have two.
     """
 
     n_values: NumberOfValues = None
