@@ -313,6 +313,15 @@ def test_kinds_of_error_may_be_read_together_or_one_by_one(reading, fitted, monk
     np.testing.assert_allclose(apart.blame_.w, fitted.blame_.w, atol=1e-3)
 
 
+@pytest.mark.parametrize("at_once", [60, 700])
+def test_copies_may_be_read_all_at_once_or_a_few_rows_at_a_time(reading, fitted, monkeypatch, at_once):
+    monkeypatch.setattr(learned, "CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(blame, "CELLS_AT_ONCE", at_once)
+    in_parts = reading.fit(LearnedScore())
+    np.testing.assert_allclose(in_parts.training_score_, fitted.training_score_, atol=1e-3)
+    np.testing.assert_allclose(in_parts.blame_.w, fitted.blame_.w, atol=1e-3)
+
+
 def test_fewer_rows_to_corrupt_still_score_all_rows(reading):
     few = reading.fit(LearnedScore(max_rows=100))
     assert few.training_score_.shape == (400,)

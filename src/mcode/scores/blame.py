@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from mcode._arrays import Floats
 from mcode.corruption import log_odds_against, log_sum_exp
 from mcode.models.panel import Panel
-from mcode.scores.row_features import LOOKED_AT, presence, spread
+from mcode.scores.row_features import LOOKED_AT, SMALLEST_SPREAD, presence
 from mcode.solvers.kernels import log_likelihood, residual_and_curvature
 from mcode.solvers.threads import run_all
 
@@ -29,16 +29,17 @@ EXACTNESS = 1e-6  # of the loss, relative
 MOST_CALIBRATED = 1_000  # rows, roughly: two numbers need no more
 FARTHEST = 30.0  # log odds beyond which a response is as good as certain
 
-Cells: TypeAlias = tuple[Floats, NDArray[np.bool_]]  # features (n, d, k) and truth (n, d) of the cells of some rows
+Singles: TypeAlias = NDArray[np.float32]
+Cells: TypeAlias = tuple[Singles, NDArray[np.bool_]]  # features (n, d, k) and truth (n, d) of the cells of some rows
 
 
-def cell_features(panel: Panel) -> Floats:
-    """Return what is known of each cell, shape (n, d, k).
+def cell_features(panel: Panel) -> Singles:
+    """Return what is known of each cell, shape (n, d, k), in single precision: of many responses it is large.
 
     Its log odds of being wrong under each model, whether it is present, how often the response is, and how many are
     present in the row: too many of them speak against each, too few for one that is missing.
     """
-    return np.stack(_features_one_by_one(panel), axis=2)
+    return np.stack(_features_one_by_one(panel), axis=2, dtype=np.float32, casting="same_kind")
 
 
 def _features_one_by_one(panel: Panel) -> list[Floats]:
@@ -51,8 +52,8 @@ def _features_one_by_one(panel: Panel) -> list[Floats]:
 
 
 def sample_rows(n: int, d: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return which of n corrupted rows are learned from: they have about MOST_CELLS cells."""
-    return rng.permutation(n)[: max(FEWEST_ROWS, MOST_CELLS // d)]
+    """Return which of n corrupted rows are learned from, in order: they have about MOST_CELLS cells."""
+    return np.sort(rng.permutation(n)[: max(FEWEST_ROWS, MOST_CELLS // d)])
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class Blame:
         share = np.repeat(weights, [len(truth) for _, truth in cells])
         share *= len(wrong) / share.sum()
         w = fit_competition(features, wrong, share)
-        return cls(w, _fit_calibration(_log_odds_of_being_the_one(features @ w), wrong, share))
+        some = slice(None, None, max(1, len(wrong) // MOST_CALIBRATED))
+        log_odds = _log_odds_of_being_the_one(features[some] @ w)
+        return cls(w, _fit_calibration(log_odds, wrong[some], share[some]))
 
     def probability(self, panel: Panel) -> Floats:
         """Return the probability of each cell, shape (n, d)."""
@@ -104,13 +107,14 @@ def _log_odds_of_being_the_one(values: Floats) -> Floats:
     return np.asarray(np.clip(log_share - log_rest, -FARTHEST, FARTHEST))
 
 
-def fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
+def fit_competition(features: Floats | Singles, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return w that maximises the likelihood that the one response named of each row is a wrong one."""
+    axes, in_axes = _even_axes(features)
     # one response after the other, so that sums over the responses of a row run along whole arrays
-    Z = features.transpose(1, 0, 2).reshape(-1, features.shape[2])
-    scale = 1.0 / spread(Z)
-    axes, in_axes = _even_axes(Z, features.mean(axis=1), wrong.shape[1], scale)
-    U = (Z @ axes).astype(np.float32)
+    U = np.empty((*wrong.T.shape, features.shape[2]), np.float32)
+    for rows, cells in _in_parts(features):
+        U[:, rows] = (cells @ axes).transpose(1, 0, 2)
+    U = U.reshape(-1, U.shape[2])
     is_wrong, weight = np.ascontiguousarray(wrong.T, dtype=np.float32), share.astype(np.float32)
 
     def loss(v: Floats) -> tuple[float, Floats]:
@@ -128,20 +132,39 @@ def fit_competition(features: Floats, wrong: NDArray[np.bool_], share: Floats) -
     return np.asarray(axes @ found.x)
 
 
-def _even_axes(Z: Floats, means: Floats, d: int, scale: Floats) -> tuple[Floats, Floats]:
+def _in_parts(features: Floats | Singles) -> Iterator[tuple[slice, Floats]]:
+    """Return the cells of some rows after the other in double precision, less what the first cell has.
+
+    A number that all cells of a row have more of changes nothing in a competition.
+    """
+    at_once = max(1, CELLS_AT_ONCE // features.shape[1])
+    first = features[0, 0].astype(np.float64)
+    for start in range(0, len(features), at_once):
+        rows = slice(start, start + at_once)
+        yield rows, features[rows] - first
+
+
+def _even_axes(features: Floats | Singles) -> tuple[Floats, Floats]:
     """Return axes along which the loss is about equally curved at its start, and the penalty in them.
 
     Features overlap so much that the search would take twice as many steps along their own axes.
     """
-    curvature = scale[:, None] * (Z.T @ Z / d - means.T @ means) * scale + PENALTY * np.eye(len(scale))
+    n, d, k = features.shape
+    total, squares, of_rows = np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
+    for _, cells in _in_parts(features):
+        flat, means = cells.reshape(-1, k), cells.mean(axis=1)
+        total += flat.sum(axis=0)
+        squares += flat.T @ flat
+        of_rows += means.T @ means
+    deviation = np.sqrt(np.maximum(np.diag(squares) / (n * d) - (total / (n * d)) ** 2, 0.0))
+    scale = 1.0 / np.where(deviation < SMALLEST_SPREAD, 1.0, deviation)
+    curvature = scale[:, None] * (squares / d - of_rows) * scale + PENALTY * np.eye(k)
     even = np.linalg.inv(np.linalg.cholesky(curvature)).T
     return scale[:, None] * even, PENALTY * even.T @ even
 
 
 def _fit_calibration(log_odds: Floats, wrong: NDArray[np.bool_], share: Floats) -> Floats:
     """Return intercept and slope, never a falling one, of wrong cells on their log odds."""
-    some = slice(None, None, max(1, len(wrong) // MOST_CALIBRATED))
-    log_odds, wrong, share = log_odds[some], wrong[some], share[some]
     target, x = (values.reshape(1, -1) for values in (wrong.astype(np.float64), log_odds))
     weight = np.repeat(share, wrong.shape[1])
     log_p, residual, curvature = (np.empty(x.shape) for _ in range(3))

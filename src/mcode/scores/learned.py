@@ -18,7 +18,7 @@ from mcode.corruption import Add, Drop, ErrorKind, Flip, Mismatch, Several, Swap
 from mcode.errors import InputError
 from mcode.models.encoding import MISSING, Codes
 from mcode.models.panel import Panel, Reread
-from mcode.scores.blame import Blame, cell_features, sample_rows
+from mcode.scores.blame import Blame, Singles, cell_features, sample_rows
 from mcode.scores.noise import Errors, weighted
 from mcode.scores.row_features import NAMES, row_features, spread
 from mcode.solvers.fit import Array, Task, fit_all, fit_of
@@ -56,6 +56,7 @@ LEAST_ROOM = 0.3  # of 1 - c R; both were chosen with CAREFUL_BY
 SMALLEST_SHARE, LARGEST_SHARE = 1e-3, 0.3
 CAREFUL_BY = 1.25  # standard errors of a count; how it was chosen: docs/explaining.md
 CELLS_TOGETHER = 2**20  # of several kinds of error that are read in one go, which saves time on small tables
+CELLS_AT_ONCE = 2**21  # of copies, a dozen views of each are in memory together
 FEWEST_CAUGHT = 0.1  # share of errors above a threshold from which on it says something
 
 
@@ -134,13 +135,10 @@ class LearnedScore(BaseEstimator):
         corrupted, cells, possible = [], [], []
         for together in _read_together(_copies_of_each(kinds, panel, rows, rng)):
             advance("learn what errors look like", together[0].kind, len(kinds))
-            seen = reread(np.concatenate([c.Y for c in together]), np.concatenate([c.rows for c in together]))
-            features, first = row_features(seen), 0
-            for c in together:
-                corrupted.append((features[first : first + len(c.rows)], c.rows))
-                cells.append((cell_features(seen[first + c.looked_at]), c.wrong))
+            for c, features, of_cells in _look_at(together, reread):
+                corrupted.append((features, c.rows))
+                cells.append((of_cells, c.wrong))
                 possible.append(c.kind)
-                first += len(c.rows)
         if not possible:
             raise InputError("Y", "no stated kind of error can change any row", "give other errors or another score")
         self.kinds_ = [kinds[h] for h in possible]
@@ -230,7 +228,7 @@ class _Copies:
     kind: int  # its place among those stated
     Y: Codes
     rows: NDArray[np.intp]
-    looked_at: NDArray[np.intp]  # those whose cells teach which response is to blame
+    looked_at: NDArray[np.intp]  # those whose cells teach which response is to blame, in order
     wrong: NDArray[np.bool_]  # their wrong responses
 
 
@@ -260,6 +258,24 @@ def _read_together(copies: Iterable[_Copies]) -> Iterator[list[_Copies]]:
         together.append(c)
     if together:
         yield together
+
+
+def _look_at(together: Sequence[_Copies], reread: Reread) -> Iterator[tuple[_Copies, Floats, Singles]]:
+    """Have copies read, and return the features of their rows and of the cells that are looked at."""
+    Y, rows = (np.concatenate(parts) for parts in zip(*((c.Y, c.rows) for c in together), strict=True))
+    starts = np.cumsum([0, *(len(c.rows) for c in together)])
+    looked_at = np.concatenate([start + c.looked_at for start, c in zip(starts[:-1], together, strict=True)])
+    features, of_cells = np.empty((len(rows), len(NAMES))), []
+    at_once = max(1, CELLS_AT_ONCE // Y.shape[1])
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
+        seen = reread(Y[part], rows[part])
+        features[part] = row_features(seen)
+        of_cells.append(cell_features(seen[looked_at[(looked_at >= start) & (looked_at < start + at_once)] - start]))
+    cells = np.concatenate(of_cells)
+    for c, start, end in zip(together, starts, starts[1:], strict=False):
+        first, last = np.searchsorted(looked_at, (start, end))
+        yield c, features[start:end], cells[first:last]
 
 
 @dataclass(frozen=True)
