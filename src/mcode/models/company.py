@@ -25,7 +25,7 @@ from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import log_proba_of_columns
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
-from mcode.models.learners import Conditionals, CrossFit, fit_each_fold
+from mcode.models.learners import FoldByFold
 from mcode.models.parents import Parents
 from mcode.models.prototypes import NEVER, prototypes_of
 from mcode.solvers.kernels import add_present
@@ -71,7 +71,7 @@ class CompanyConditionals:
         return out
 
 
-class Company(BaseEstimator):
+class Company(FoldByFold, BaseEstimator):
     """How much the other responses of a row resemble those of the rows that have a response; no context is looked at.
 
     Examples
@@ -102,22 +102,3 @@ class Company(BaseEstimator):
         seen = parents.T[columns.response][:, columns.response]
         means = prototypes_of(present, present)
         return CompanyConditionals(rate, means[:, :-1] * seen, means[:, -1:] * seen, n_values)
-
-    def cross_fit(
-        self,
-        X: Matrix,
-        Y: Codes,
-        parents: Parents,
-        fold_of_row: NDArray[np.intp],
-        *,
-        final: bool,
-        known: NDArray[np.bool_] | None = None,
-        n_values: NumberOfValues = None,
-    ) -> tuple[CrossFit, Conditionals | None]:
-        """Average in the other rows of every fold, and in all rows where `final` asks for it."""
-
-        def average(rows: NDArray[np.intp]) -> Conditionals:
-            there = None if known is None else known[rows]
-            return self.fit(X[rows], Y[rows], parents, known=there, n_values=n_values)
-
-        return fit_each_fold(fold_of_row, average, final=final)

@@ -99,3 +99,26 @@ def fit_each_fold(
     """Fit the other rows of every fold, and all rows where `final` asks for it, one after the other."""
     folds = [fit(np.flatnonzero(fold_of_row != f)) for f in range(int(fold_of_row.max()) + 1)]
     return CrossFit(fold_of_row, folds), fit(np.arange(len(fold_of_row))) if final else None
+
+
+class FoldByFold:
+    """For learners that count: every fold is one more fit to some of the rows, and nothing is searched."""
+
+    def cross_fit(
+        self: Learner,
+        X: Matrix,
+        Y: Codes,
+        parents: Parents,
+        fold_of_row: NDArray[np.intp],
+        *,
+        final: bool,
+        known: NDArray[np.bool_] | None = None,
+        n_values: NumberOfValues = None,
+    ) -> tuple[CrossFit, Conditionals | None]:
+        """Fit the other rows of every fold, and all rows where `final` asks for it."""
+
+        def fit(rows: NDArray[np.intp]) -> Conditionals:
+            there = None if known is None else known[rows]
+            return self.fit(X[rows], Y[rows], parents, known=there, n_values=n_values)
+
+        return fit_each_fold(fold_of_row, fit, final=final)

@@ -24,14 +24,14 @@ from mcode.models.base_rate import logits_of_rates
 from mcode.models.categorical import CategoricalConditionals
 from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
-from mcode.models.learners import Conditionals, CrossFit, fit_each_fold
+from mcode.models.learners import FoldByFold
 from mcode.models.logistic import LinearConditionals, Scaling
 from mcode.models.parents import Parents
 
 Singles: TypeAlias = NDArray[np.float32]
 
 
-class PairLifts(BaseEstimator):
+class PairLifts(FoldByFold, BaseEstimator):
     """Naive Bayes over the responses that are present; the context is not looked at.
 
     Examples
@@ -65,25 +65,6 @@ class PairLifts(BaseEstimator):
         nothing, without = np.zeros((X.shape[1], len(rate)), np.float32), np.zeros(Y.shape[1])
         linear = LinearConditionals(nothing, lifts, rate, Scaling(), without)
         return linear if n_values is None else CategoricalConditionals(linear, n_values, without)
-
-    def cross_fit(
-        self,
-        X: Matrix,
-        Y: Codes,
-        parents: Parents,
-        fold_of_row: NDArray[np.intp],
-        *,
-        final: bool,
-        known: NDArray[np.bool_] | None = None,
-        n_values: NumberOfValues = None,
-    ) -> tuple[CrossFit, Conditionals | None]:
-        """Count in the other rows of every fold, and in all rows where `final` asks for it."""
-
-        def count(rows: NDArray[np.intp]) -> Conditionals:
-            there = None if known is None else known[rows]
-            return self.fit(X[rows], Y[rows], parents, known=there, n_values=n_values)
-
-        return fit_each_fold(fold_of_row, count, final=final)
 
 
 def _lifts(present: Codes, known: NDArray[np.bool_] | None) -> Singles:
