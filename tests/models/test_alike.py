@@ -51,8 +51,8 @@ def test_a_response_is_as_probable_as_it_is_frequent_among_rows_that_are_alike(s
     log_rho, Y = rows(n, d, seed)
     others = rows(kept, d, seed + 1)
     found = RememberedRows.of(*others).views(log_rho, log_rate(Y, others[1]), Y)
-    np.testing.assert_allclose(found["alike"], by_hand(log_rho, Y, *others), atol=1e-5)
-    np.testing.assert_allclose(found["twins"], by_hand(log_rho, Y, *others, power=4, prior=0.02), atol=1e-3)
+    np.testing.assert_allclose(found["alike"], by_hand(log_rho, Y, *others), atol=1e-9)
+    np.testing.assert_allclose(found["twins"], by_hand(log_rho, Y, *others, power=4, prior=0.02), atol=1e-9)
 
 
 def test_rows_of_the_own_fold_do_not_count():
@@ -60,8 +60,8 @@ def test_rows_of_the_own_fold_do_not_count():
     fold = np.arange(20) % 3
     found = RememberedRows.of(log_rho, Y, fold).views(log_rho, log_rate(Y, Y), Y, fold)
     here = log_rho, Y, log_rho, Y, fold, fold
-    np.testing.assert_allclose(found["alike"], by_hand(*here), atol=1e-5)
-    np.testing.assert_allclose(found["twins"], by_hand(*here, power=4, prior=0.02), atol=1e-3)
+    np.testing.assert_allclose(found["alike"], by_hand(*here), atol=1e-9)
+    np.testing.assert_allclose(found["twins"], by_hand(*here, power=4, prior=0.02), atol=1e-9)
 
 
 def test_responses_with_several_values_are_compared_value_by_value():
@@ -69,9 +69,9 @@ def test_responses_with_several_values_are_compared_value_by_value():
     log_rho, Y = rows(9, 3, 1, n_values)
     others = rows(15, 3, 2, n_values)
     found = RememberedRows.of(*others, None, n_values).views(log_rho, log_rate(Y, others[1], n_values), Y)
-    np.testing.assert_allclose(found["alike"], by_hand(log_rho, Y, *others, n_values=n_values), atol=1e-5)
+    np.testing.assert_allclose(found["alike"], by_hand(log_rho, Y, *others, n_values=n_values), atol=1e-9)
     twins = by_hand(log_rho, Y, *others, n_values=n_values, power=4, prior=0.02)
-    np.testing.assert_allclose(found["twins"], twins, atol=1e-3)
+    np.testing.assert_allclose(found["twins"], twins, atol=1e-9)
 
 
 def test_the_order_of_rows_and_of_responses_does_not_matter():
@@ -83,7 +83,7 @@ def test_the_order_of_rows_and_of_responses_does_not_matter():
     kept = RememberedRows.of(kept_log_rho[back][:, columns], kept_Y[back][:, columns])
     again = kept.views(log_rho[:, columns], rate[:, columns], Y[:, columns])
     for name, view in found.items():
-        np.testing.assert_allclose(again[name], view[:, columns], atol=1e-4)
+        np.testing.assert_allclose(again[name], view[:, columns], atol=1e-9)
 
 
 def test_rows_alone_are_as_in_a_batch_and_the_input_is_untouched(monkeypatch):
@@ -96,8 +96,8 @@ def test_rows_alone_are_as_in_a_batch_and_the_input_is_untouched(monkeypatch):
     monkeypatch.setattr(alike, "ROWS_AT_ONCE", 7)
     in_parts = kept.views(log_rho, rate, Y)
     for name, view in whole.items():
-        np.testing.assert_allclose(np.vstack([one[name] for one in alone]), view, atol=1e-5)
-        np.testing.assert_allclose(in_parts[name], view, atol=1e-5)
+        np.testing.assert_allclose(np.vstack([one[name] for one in alone]), view, atol=1e-9)
+        np.testing.assert_allclose(in_parts[name], view, atol=1e-9)
     np.testing.assert_array_equal(log_rho, before[0])
     np.testing.assert_array_equal(Y, before[1])
 

@@ -11,13 +11,15 @@ some contexts.
 
 The same is asked twice, of rows that are "alike" and of "twins", which weigh w_r^4: only those count that have nearly
 the same responses in nearly the same context.
+
+All of it is in double precision: BLAS rounds a row by its place in a batch, and what differs from it is a difference of
+sums that is then multiplied by e^4, which made 1e-7 into 1e-5.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +29,11 @@ from mcode.models.encoding import Codes
 from mcode.models.indicators import Indicators, NumberOfValues, indicators
 from mcode.solvers.threads import run_all
 
-Singles: TypeAlias = NDArray[np.float32]  # of which matrix products are twice as fast
-
 MOST_ROWS = 1_000  # that are remembered; time grows with them
 SQUARED = {"alike": 0, "twins": 2}  # how often a weight is squared
 PRIOR = {"alike": 2.0, "twins": 0.02}  # rows that answer by the base rate: what there is to say where no row is alike
-NOBODY = 1e-8  # weights below it are no twins', and squared would be too small for single precision
-FAR = 200.0  # exp(-FAR) is 0 in single precision
+FAR = 200.0  # exp(-FAR) is next to nothing, and yet no number that is too small to be fast
 ROWS_AT_ONCE = 1_024
-TILE = 64  # rows that BLAS takes together: as many are always there, so that a row alone has the bits it has in a batch
 SEED = 0
 
 
@@ -62,7 +60,7 @@ class RememberedRows:
     n_values : tuple of int, how many values each response has; None where all have two
     """
 
-    p: Singles
+    p: Floats
     Y: Codes
     fold: NDArray[np.intp] | None = None
     n_values: NumberOfValues = None
@@ -87,26 +85,24 @@ class RememberedRows:
         fold : (n,) array, the folds of these rows if they are training rows; None otherwise
         """
         out = {name: np.empty(Y.shape) for name in SQUARED}
-        present = indicators(self.Y, self.n_values).astype(np.float32)
+        present = indicators(self.Y, self.n_values).astype(np.float64)
         kept = _place(self.p, self.Y, self.n_values)
         size = np.square(kept).sum(axis=1)
         if fold is None or self.fold is None:
             fold_of_row, fold_of_kept, folds = np.zeros(len(Y), np.intp), np.zeros(len(kept), np.intp), np.empty(0)
         else:
             fold_of_row, fold_of_kept, folds = fold, self.fold, np.unique(self.fold)
-        opposite = np.hstack([2.0 * kept, fold_of_kept[:, None] == folds], dtype=np.float32).T
+        opposite = np.hstack([2.0 * kept, fold_of_kept[:, None] == folds]).T
 
         def read(rows: slice) -> None:
             place = _place(_probability_of_present(log_rho[rows], Y[rows]), Y[rows], self.n_values)
             own_fold = fold_of_row[rows, None] == folds  # columns that push rows of one fold far apart
-            weight = _in_tiles(np.hstack([place, -FAR * own_fold], dtype=np.float32)) @ opposite
-            weight -= size  # becomes -|place - kept|^2
-            weight[: len(place)] -= np.square(place).sum(axis=1)[:, None]
+            weight = np.hstack([place, -FAR * own_fold]) @ opposite
+            weight -= size
+            weight -= np.square(place).sum(axis=1)[:, None]  # and is -|place - kept|^2
             np.exp(np.minimum(weight, 0.0, out=weight), out=weight)
             rate = np.exp(log_rate[rows])
             for name, times in SQUARED.items():
-                if times:
-                    weight[weight < NOBODY] = 0.0
                 for _ in range(times):
                     np.square(weight, out=weight)
                 agreeing, differing = self._votes(weight, present, Y[rows])
@@ -118,9 +114,9 @@ class RememberedRows:
         run_all([partial(read, slice(start, start + ROWS_AT_ONCE)) for start in starts])
         return out
 
-    def _votes(self, weight: Singles, present: Singles, Y: Codes) -> tuple[Singles, Singles]:
+    def _votes(self, weight: Floats, present: Floats, Y: Codes) -> tuple[Floats, Floats]:
         """Return the weight of the remembered rows with the same value of each response, and that of the others."""
-        total, weight_of_present = weight.sum(axis=1, keepdims=True)[: len(Y)], (weight @ present)[: len(Y)]
+        total, weight_of_present = weight.sum(axis=1, keepdims=True), weight @ present
         if self.n_values is None:
             is_present, there = Y == 1, weight_of_present
         else:
@@ -131,25 +127,20 @@ class RememberedRows:
         return agreeing, np.maximum(total - agreeing, 0.0)
 
 
-def _in_tiles(rows: Singles) -> Singles:
-    """Return the rows, and as many rows of zeros as fill whole tiles."""
-    return np.vstack([rows, np.zeros((-len(rows) % TILE, rows.shape[1]), np.float32)])
+def _probability_of_present(log_rho: Floats, Y: Codes) -> Floats:
+    rho = np.exp(log_rho, dtype=np.float64)
+    return np.where(Y == 1, rho, 1.0 - rho)
 
 
-def _probability_of_present(log_rho: Floats, Y: Codes) -> Singles:
-    rho = np.exp(log_rho, dtype=np.float32)
-    return np.where(Y == 1, rho, np.float32(1.0) - rho)
-
-
-def _place(p: Singles, Y: Codes, n_values: NumberOfValues) -> Singles:
+def _place(p: Floats, Y: Codes, n_values: NumberOfValues) -> Floats:
     """Return [p, y] of each row: |place - place of another|^2 is how much they differ.
 
     Of a response with several values only y is compared, as one column for each value: two of them differ where two
     rows do, and the difference shall count once.
     """
-    present = indicators(Y, n_values).astype(np.float32)
+    present = indicators(Y, n_values).astype(np.float64)
     if n_values is None:
         return np.hstack([p, present])
     count = np.asarray(n_values)
-    once = np.where(count > 2, np.sqrt(0.5), 1.0).astype(np.float32)
-    return np.hstack([p * (count == 2), present * once[Indicators(n_values).response]], dtype=np.float32)
+    once = np.where(count > 2, np.sqrt(0.5), 1.0)
+    return np.hstack([p * (count == 2), present * once[Indicators(n_values).response]])
