@@ -300,8 +300,9 @@ class LinearConditionals:
         if sp.issparse(X):
             parts = (*self.scaling.into(self.features, self.intercept), responses)
             return SparseReader(*(np.ascontiguousarray(part, dtype=X.dtype) for part in parts))
-        parts = (np.ascontiguousarray(part, dtype=X.dtype) for part in (self.intercept, responses))
-        return DenseReader(self.scaling, np.ascontiguousarray(self.features, dtype=np.float64), *parts)
+        features = np.ascontiguousarray(self.features, dtype=np.float64)
+        intercept, responses = (np.ascontiguousarray(part, dtype=X.dtype) for part in (self.intercept, responses))
+        return DenseReader(self.scaling, features, intercept, responses)
 
 
 @dataclass(frozen=True)
