@@ -51,6 +51,17 @@ def test_half_of_the_training_rows_are_held_out(data_folder):
         assert not np.isnan(score).any(), name
 
 
+def test_copies_of_a_dense_row_have_the_same_bits():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((200, 120)).astype(np.float32), (rng.random((200, 60)) < 0.3).astype(np.uint8)
+    trained = Trained.on(X, Y, rng)
+    each = trained.rho(X[:30], Y[:30])
+    drawn = rng.choice(30, 1000)
+    rho = trained.rho(X[drawn], Y[drawn])
+    np.testing.assert_allclose(rho, each[drawn], rtol=1e-4)
+    assert len(np.unique(rho, axis=0)) == len(np.unique(drawn))
+
+
 def test_features_that_no_row_has_do_not_change_scores(data_folder):
     table = DataFolder(data_folder).table("corel5k")
     trained = Trained.on(table.X, table.Y, np.random.default_rng(0))

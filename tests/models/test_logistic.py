@@ -66,17 +66,6 @@ def test_some_rows_can_be_judged_with_other_responses_by_the_models_that_never_s
     assert (cross.log_proba(X[rows], 1 - Y[rows], rows) != cross.log_proba(X, Y)[rows]).any()
 
 
-@pytest.mark.parametrize("m", [3, 120, 300])
-def test_equal_dense_rows_have_equal_bits_wherever_they_stand(m):
-    """Scores that count copies of a row rely on it, and BLAS rounds a row by its place."""
-    rng = np.random.default_rng(m)
-    X, Y = rng.standard_normal((7, m)).astype(np.float32), (rng.random((7, 60)) < 0.3).astype(np.uint8)
-    fitted = BatchLogistic(penalty=1.0).fit(np.tile(X, (9, 1)), np.tile(Y, (9, 1)), see.all_others(60))
-    mixed = rng.permutation(np.repeat(np.arange(7), 41))
-    alone = np.vstack([fitted.log_proba(X[[i]], Y[[i]]) for i in range(7)])
-    np.testing.assert_array_equal(fitted.log_proba(X[mixed], Y[mixed]), alone[mixed])
-
-
 def test_a_searched_penalty_does_not_depend_on_the_units_of_dense_features():
     X, Y = dependent_table(n=200)
     parents = see.all_others(4)

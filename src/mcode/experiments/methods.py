@@ -14,6 +14,7 @@ from mcode.models.conditional import DependentRelevance
 from mcode.models.encoding import Codes
 from mcode.models.logistic import BatchLogistic
 from mcode.scores import LOFScore, NormScore, OneClassScore, RobustScore
+from mcode.scores.distinct import distinct_rows
 from mcode.spaces.joint import joint
 from mcode.spaces.rho import floored
 
@@ -47,8 +48,14 @@ class Trained:
         return cls(model.fit(X[seen], Y[seen]), X[held], Y[held])
 
     def rho(self, X: Matrix, Y: Codes) -> Floats:
-        """Return the probability of each observed response."""
-        return np.asarray(np.exp(floored(self.model.log_proba(X, Y)), dtype=np.float64))
+        """Return the probability of each observed response.
+
+        Each distinct row is read once. BLAS rounds a dense row by its place in a batch, and what looks for neighbours
+        would take copies of a bootstrapped row for rows of their own.
+        """
+        which = distinct_rows(joint(X, Y)).which
+        _, first = np.unique(which, return_index=True)
+        return np.asarray(np.exp(floored(self.model.log_proba(X[first], Y[first])), dtype=np.float64)[which])
 
     @cached_property
     def rho_machine(self) -> OneClassScore:

@@ -35,6 +35,7 @@ FOLD_TOLERANCE = 3e-4
 SEARCHED_TOLERANCE = 1e-5
 GIVEN_TOLERANCE = 1e-7
 STRETCHES = 4  # of the rows for each thread
+TILE = 64  # rows: BLAS takes some together and others at the end alone, which may round them otherwise
 CELLS_AT_ONCE = 2**17  # a chunk's logits stay in cache from the product to the probability
 
 
@@ -276,21 +277,21 @@ class LinearConditionals:
     def logits(self, X: Matrix, Y: Codes) -> Array:
         """Return log odds of y_j = 1 given the context and the observed parents, shape (n, d)."""
         reader = self._reader(X)
-        return reader.logits(X, Y, slice(0, len(Y)), np.empty(Y.shape, X.dtype))
+        return reader.logits(X, Y, slice(0, len(Y)), np.empty(Y.shape, reader.features.dtype))
 
     def log_proba(self, X: Matrix, Y: Codes) -> Floats:
         """Return log P of the observed responses, shape (n, d), in the precision of X."""
         reader = self._reader(X)
-        out = np.empty(Y.shape, X.dtype)
-        at_once = max(256, CELLS_AT_ONCE // Y.shape[1])
+        out = np.empty(Y.shape, reader.features.dtype)
+        at_once = max(256, CELLS_AT_ONCE // Y.shape[1] // TILE * TILE)
 
         def read(stretch: slice) -> None:
-            room = np.empty((at_once, Y.shape[1]), X.dtype)  # fresh memory would cost more than the sums
+            room = np.empty((at_once, Y.shape[1]), reader.features.dtype)  # fresh memory would cost more than the sums
             for start in range(stretch.start, stretch.stop, at_once):
                 rows = slice(start, min(start + at_once, stretch.stop))
                 log_likelihood(reader.logits(X, Y, rows, room[: rows.stop - start]), Y[rows], out[rows])
 
-        length = max(at_once, -(-len(Y) // (STRETCHES * n_threads())))
+        length = max(at_once, -(-len(Y) // (STRETCHES * n_threads() * TILE)) * TILE)
         stretches = [slice(start, min(start + length, len(Y))) for start in range(0, len(Y), length)]
         run_all([partial(read, stretch) for stretch in stretches])
         return out
@@ -300,18 +301,13 @@ class LinearConditionals:
         if sp.issparse(X):
             parts = (*self.scaling.into(self.features, self.intercept), responses)
             return SparseReader(*(np.ascontiguousarray(part, dtype=X.dtype) for part in parts))
-        features = np.ascontiguousarray(self.features, dtype=np.float64)
-        intercept, responses = (np.ascontiguousarray(part, dtype=X.dtype) for part in (self.intercept, responses))
-        return DenseReader(self.scaling, features, intercept, responses)
+        parts = (self.features, self.intercept, responses)
+        return DenseReader(self.scaling, *(np.ascontiguousarray(part, dtype=X.dtype) for part in parts))
 
 
 @dataclass(frozen=True)
 class DenseReader:
-    """Coefficients made ready for dense rows.
-
-    BLAS rounds a row by its place in a batch. The product is in double precision: what is left of that in single
-    precision is nothing, and equal rows have equal bits.
-    """
+    """Coefficients made ready for dense rows."""
 
     scaling: Scaling
     features: Array
@@ -320,7 +316,7 @@ class DenseReader:
 
     def logits(self, X: Any, Y: Codes, rows: slice, out: Array) -> Array:
         """Return scaled X @ features + Y @ responses + intercept of some rows, in `out`."""
-        np.matmul(np.asarray(self.scaling.apply(X[rows])), self.features, out=out, casting="same_kind")
+        np.matmul(np.asarray(self.scaling.apply(X[rows])), self.features, out=out)
         add_present(Y[rows], self.responses, self.intercept, out)
         return out
 
