@@ -12,8 +12,8 @@ some contexts.
 The same is asked twice, of rows that are "alike" and of "twins", which weigh w_r^4: only those count that have nearly
 the same responses in nearly the same context.
 
-All of it is in double precision: BLAS rounds a row by its place in a batch, and what differs from it is a difference of
-sums that is then multiplied by e^4, which made 1e-7 into 1e-5.
+All of it is in double precision: BLAS rounds a row by its place in a batch, and the weight of the rows that differ is a
+difference of sums, multiplied by e^4 for twins: in single precision that made 1e-7 into 1e-5.
 """
 
 from __future__ import annotations
